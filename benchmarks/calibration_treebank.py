@@ -19,7 +19,7 @@ import numpy as np
 from headscope.core.arrays import Bools, Floats, Ints, Singles
 from headscope.statistics import jackknife
 from headscope.statistics.jackknife import share_interval
-from headscope.statistics.resample import Accuracies
+from headscope.statistics.resample import Ratios
 
 Row = dict[str, Any]
 
@@ -116,16 +116,18 @@ def choice(
         chances = scene(draw, name, gain, others)
         right = answers(draw, chances, n, 0.05, shared)
         starts = np.concatenate([[0], np.cumsum(n)[:-1]])
-        scores = Accuracies(np.add.reduceat(right, starts, axis=0, dtype=np.float32), n.astype(np.float64))
-        if scores.documents < jackknife.LEAST:
+        scores = Ratios(
+            np.add.reduceat(right, starts, axis=0, dtype=np.float32), n[:, None].astype(np.float64)
+        )
+        if scores.documents[0] < jackknife.LEAST:
             continue
-        best = scores.chosen(heads)
+        best = scores.best(heads)
         more, none = scores.gain(best, baselines)
         truth = _truth(scores, chances[heads])
         rule = chances[baselines][scores.value[baselines].argmax()]
         ends = (truth, *best.interval()), (truth - rule, *more.interval())
         held.append((ends[0][1] <= ends[0][0] <= ends[0][2], bool(ends[1][1] <= ends[1][0] <= ends[1][2])))
-        p.append(none)
+        p.append(float(none))
     told = np.array(p)
     rates = {f"p ≤ {level}": float((told <= level).mean()) for level in LEVELS}
     rates |= zip(("accuracy", "difference"), np.mean(held, 0).tolist(), strict=True)
@@ -152,10 +154,12 @@ def near(
             chances[1:6] = 1 - (1 - share) * np.array([1.3, 1.6, 2, 3, 4])
         right = answers(draw, chances, n, correlation, 0.2)
         starts = np.concatenate([[0], np.cumsum(n)[:-1]])
-        scores = Accuracies(np.add.reduceat(right, starts, axis=0, dtype=np.float32), n.astype(np.float64))
-        if scores.documents >= jackknife.LEAST:
+        scores = Ratios(
+            np.add.reduceat(right, starts, axis=0, dtype=np.float32), n[:, None].astype(np.float64)
+        )
+        if scores.documents[0] >= jackknife.LEAST:
             given = (float(end[0]) for end in scores.interval())
-            ends.append((*scores.chosen(slice(24)).interval(), _truth(scores, chances), *given, share))
+            ends.append((*scores.best(slice(24)).interval(), _truth(scores, chances), *given, share))
     low, high, truth, own_low, own_high, own = np.array(ends).T
     return {
         "accuracy": share,
@@ -168,7 +172,7 @@ def near(
     }
 
 
-def _truth(scores: Accuracies, chances: Floats) -> float:
+def _truth(scores: Ratios, chances: Floats) -> float:
     """What the choices would get on documents that nobody has seen: the mean of their chances, by what they score."""
     from headscope.statistics.resample import PARTS, divisions
 
@@ -176,7 +180,7 @@ def _truth(scores: Accuracies, chances: Floats) -> float:
     outside = (parts[:, None] != np.arange(PARTS)[:, None]).astype(np.float64)
     choices = (outside @ scores.right[:, : len(chances)]).argmax(-1)
     picked = np.take_along_axis(choices, parts, 1)
-    return float((chances[picked] * scores.size).sum() / (scores.size.sum() * len(parts)))
+    return float((chances[picked] * scores.size[:, 0]).sum() / (scores.size.sum() * len(parts)))
 
 
 def negation(documents: int, heads: float, baseline: float, runs: int) -> Row:
@@ -189,13 +193,13 @@ def negation(documents: int, heads: float, baseline: float, runs: int) -> Row:
     chances[0], chances[-1] = heads, baseline
     truth = 2 * heads / (1 + heads + heads / 2)
     for _ in range(runs):
-        counts = []
+        counts: list[Floats] = []
         for lines in draw.integers(1, 6, documents):
             own = np.clip(chances * draw.gamma(20, 1 / 20), 0, 0.95)  # a document's own ease
             right, wrong = draw.binomial(8 * lines, own), draw.binomial(8 * lines, own / 2)
             counts.append(np.stack([right, wrong, 8 * lines - right], -1).astype(np.float64))
-        rules = [np.concatenate([each[-1:], np.zeros((len(BASELINES) - 1, 3))]) for each in counts]
-        result = dataset([each[None, :-1] for each in counts], [0], rules)
+        others = np.zeros((documents, len(BASELINES) - 1, 3))
+        result = dataset(np.concatenate([np.stack(counts), others], 1), [0])
         low, high = float(result["f1_low"][0, 0]), float(result["f1_high"][0, 0])
         one += bool(result["q"][0, 0] < 0.05)
         held, told = held + (low <= truth <= high), told + 1
@@ -291,10 +295,12 @@ def _two_sided(name: str, documents: int, words: int, equal: bool, runs: int) ->
         chances = np.delete(scene(draw, name, 0.0, RULES), slice(HEADS // 2, HEADS))
         right = answers(draw, chances, n, 0.05, 0.2)
         starts = np.concatenate([[0], np.cumsum(n)[:-1]])
-        scores = Accuracies(np.add.reduceat(right, starts, axis=0, dtype=np.float32), n.astype(np.float64))
-        if scores.documents >= jackknife.LEAST:
-            more = scores.gain(scores.chosen(heads), rules)[1], scores.gain(scores.chosen(rules), heads)[1]
-            p.append(min(1.0, 2 * min(more)))
+        scores = Ratios(
+            np.add.reduceat(right, starts, axis=0, dtype=np.float32), n[:, None].astype(np.float64)
+        )
+        if scores.documents[0] >= jackknife.LEAST:
+            more = scores.gain(scores.best(heads), rules)[1], scores.gain(scores.best(rules), heads)[1]
+            p.append(min(1.0, 2 * float(min(more))))
     told = np.array(p)
     about: Row = {"heads": name, "documents": documents, "words each": words, "sizes": _said(equal)}
     return about | {f"p ≤ {level}": float((told <= level).mean()) for level in LEVELS}

@@ -11,6 +11,7 @@ import xarray as xr
 
 from headscope.analyses.context_attribution import statistics as prompts
 from headscope.analyses.links.combine.statistics import Scored
+from headscope.analyses.links.negation.statistics import BASELINES
 from headscope.analyses.links.negation.statistics import dataset as negation
 from headscope.analyses.roles.retrieval.statistics import Ablation, scores
 from headscope.analyses.roles.retrieval.statistics import dataset as retrieval
@@ -18,7 +19,7 @@ from headscope.analyses.roles.statistics import ROLES, every
 from headscope.analyses.streaming import statistics as streaming
 from headscope.core.arrays import Floats
 from headscope.measures.dataset import interval_of
-from headscope.statistics.resample import Accuracies
+from headscope.statistics.resample import Ratios
 
 MANY = (5, 40)
 WILSON = {5: 0.566, 40: 0.912}
@@ -82,11 +83,11 @@ def _streamed(many: int, value: float) -> Ends:
 
 
 def _accuracies(many: int, value: float) -> Ends:
-    return Accuracies(np.full((many, 2), value, np.float32), np.ones(many)).interval()
+    return Ratios(np.full((many, 2), value, np.float32), np.ones((many, 1))).interval()
 
 
 def _chosen(many: int, value: float) -> Ends:
-    low, high = Accuracies(np.full((many, 2), value, np.float32), np.ones(many)).chosen(slice(2)).interval()
+    low, high = Ratios(np.full((many, 2), value, np.float32), np.ones((many, 1))).best(slice(2)).interval()
     return np.array(low), np.array(high)
 
 
@@ -97,8 +98,7 @@ def _combined(many: int, value: float) -> Ends:
 
 
 def _negation(many: int, value: float) -> Ends:
-    right = [value, 1 - value, 1 - value]
-    found = negation([np.full((1, 2, 3), right)] * many, [0])
+    found = negation(np.full((many, 2 + len(BASELINES), 3), [value, 1 - value, 1 - value]), [0])
     return found["f1_low"].values, found["f1_high"].values
 
 

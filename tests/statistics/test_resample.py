@@ -17,10 +17,10 @@ from headscope.statistics.jackknife import share_interval
 from headscope.statistics.resample import (
     DIVISIONS,
     PARTS,
-    Accuracies,
     Answers,
     Clusters,
     Gain,
+    Ratios,
     divisions,
 )
 
@@ -51,18 +51,18 @@ def test_clusters_are_documents_where_they_are_known() -> None:
     assert mixed.kind == "documents and sentences"
 
 
-def accuracies(documents: int = 9, seed: int = 0) -> Accuracies:
+def accuracies(documents: int = 9, seed: int = 0) -> Ratios:
     """Six predictors of which the third is best, and documents of 1 to 12 words."""
     draw = np.random.default_rng(seed)
     size = draw.integers(1, 13, documents)
     right = draw.binomial(size[:, None], [0.3, 0.3, 0.6, 0.5, 0.2, 0.55])
-    return Accuracies(right.astype(np.float32), size.astype(np.float64), seed=4)
+    return Ratios(right.astype(np.float32), size[:, None].astype(np.float64), seed=4)
 
 
 def test_choices_are_those_of_a_plain_loop() -> None:
     """Each document is scored once a division, by what is best on the parts that it is not in."""
     found = accuracies()
-    heads = found.chosen(slice(4))
+    heads = found.best(slice(4))
     parts = divisions(9, 4)
     scores, gains, errors, times = [], [], [], 0
     for division in parts:
@@ -76,23 +76,23 @@ def test_choices_are_those_of_a_plain_loop() -> None:
             gain[inside] = found.right[inside, best] - found.right[inside, other]
         scores.append(own.sum() / found.n)
         gains.append(gain.sum() / found.n)
-        errors.append(float(jackknife.error(gain, found.size)))
+        errors.append(float(jackknife.error(gain, found.size[:, 0])))
     assert parts.shape == (DIVISIONS, 9)
     assert heads.split == pytest.approx(np.mean(scores))
     assert (heads.times, heads.choices) == (times, PARTS * DIVISIONS)
     gain, p = found.gain(heads, slice(4, None))
     assert gain.value == pytest.approx(np.mean(gains))
     assert gain.se == pytest.approx(np.sqrt(np.mean(np.square(errors)) + np.var(gains)))
-    value, error, documents = np.asarray(gain.value), np.asarray(gain.se), jackknife.effective(found.size)
-    assert p == pytest.approx(float(jackknife.above(value, 0.0, error, documents)))
+    value, error, documents = np.asarray(gain.value), np.asarray(gain.se), found.documents
+    assert p == pytest.approx(float(jackknife.above(value, 0.0, error, documents)[0]))
 
 
 def test_a_choice_is_held_against_every_other_and_the_largest_p_counts() -> None:
     """The last is right in as many as the one before, always alike; the one before in a few documents alone."""
-    size = np.full(12, 10.0)
+    size = np.full((12, 1), 10.0)
     head, often, seldom = np.full(12, 8), np.full(12, 5), np.where(np.arange(12) < 6, 10, 0)
-    found = Accuracies(np.stack([head, often, seldom], 1).astype(np.float32), size)
-    best = found.chosen(slice(1))
+    found = Ratios(np.stack([head, often, seldom], 1).astype(np.float32), size)
+    best = found.best(slice(1))
     gain, p = found.gain(best, slice(1, None))
     alone = [found.gain(best, slice(place, place + 1))[1] for place in (1, 2)]
     assert gain.value == pytest.approx(0.3)
@@ -130,7 +130,7 @@ def test_a_difference_that_is_the_same_everywhere_still_has_an_interval(value: f
 
 
 def test_one_cluster_has_no_choice() -> None:
-    one = accuracies(1).chosen(slice(4))
+    one = accuracies(1).best(slice(4))
     assert (one.times, one.choices) == (0, 0)
     assert np.isnan([one.split, *one.interval()]).all()
 

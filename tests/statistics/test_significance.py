@@ -8,7 +8,7 @@ import xarray as xr
 from headscope.analyses.distance.arrangement import same_layer
 from headscope.statistics.design import Design
 from headscope.statistics.permutation import permute
-from headscope.statistics.resample import Chosen
+from headscope.statistics.resample import HeldOut
 from headscope.statistics.significance import false_discovery, p_value
 
 
@@ -43,12 +43,12 @@ def test_p_of_layers_that_no_permutation_parts_as_well_is_that_of_one_draw() -> 
 
 
 def test_p_of_a_best_head_that_is_better_in_every_document_is_that_of_their_signs() -> None:
-    scores = np.tile(np.float32([9, 8, 9, 9, 8, 9, 9, 9]), (3, 1))
-    best, other = (Chosen(0, each, np.full(8, 10.0), 3, 12) for each in (scores, scores - 7))
-    assert best.over(other.scores[0]).above() == 1 / 2**8
-    assert best.over(other.scores[0]).differs() == 2 / 2**8
-    assert other.over(best.scores[0]).above() == 1
-    assert best.over(best.scores[0]).above() == 1
+    right, size = np.tile([[9.0], [8], [9], [9], [8], [9], [9], [9]], (1, 3)), np.full((8, 1), 10.0)
+    best, other = (HeldOut(0, each, size, 3, 12) for each in (right, right - 7))
+    assert best.over(other.right[:, :1], size).above() == 1 / 2**8
+    assert best.over(other.right[:, :1], size).differs() == 2 / 2**8
+    assert other.over(best.right[:, :1], size).above() == 1
+    assert best.over(best.right[:, :1], size).above() == 1
 
 
 def test_q_leaves_out_what_was_not_tested() -> None:

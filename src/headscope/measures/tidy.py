@@ -55,5 +55,17 @@ def tidy(dataset: xr.Dataset, columns: Sequence[str], known: str, axes: Sequence
     variables = [name for name in columns if name in dataset.data_vars]
     rows: Any = dataset[variables].to_dataframe(dim_order=list(axes)).reset_index()
     if "paper" in columns:
-        rows["paper"] = [Head(*place).paper for place in zip(rows["layer"], rows["head"], strict=True)]
+        rows["paper"] = papers(rows["layer"], rows["head"])
     return rows.loc[np.isfinite(rows[known]), list(columns)].reset_index(drop=True)
+
+
+def papers(layers: Any, heads: Any) -> list[str]:
+    """The labels that papers print, such as ``8-10``."""
+    return [Head(int(layer), int(head)).paper for layer, head in zip(layers, heads, strict=True)]
+
+
+def of_heads(dataset: xr.Dataset) -> pd.DataFrame:
+    """A row a head: ``layer, head, paper``."""
+    axes = np.meshgrid(dataset["layer"].values, dataset["head"].values, indexing="ij")
+    layers, heads = (axis.ravel() for axis in axes)
+    return pd.DataFrame({"layer": layers, "head": heads, "paper": papers(layers, heads)})

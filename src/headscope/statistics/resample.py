@@ -1,4 +1,4 @@
-"""Right or wrong, instance by instance: accuracies of many predictors with intervals, and of the best of them.
+"""Right or wrong, instance by instance: shares of many predictors with intervals, and of the best of them.
 
 Instances come in clusters: documents where the corpus says which, else sentences. What is of one cluster is alike, so
 errors are those of the jackknife over clusters (`headscope.statistics.jackknife`). Of a hundred heads one is best by
@@ -12,13 +12,13 @@ import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from headscope.core.arrays import Bools, Bytes, Floats, Ints, Singles
+from headscope.core.arrays import AnyFloats, Bools, Bytes, Floats, Ints, Singles
 from headscope.statistics import jackknife
 
 _CLUSTERS = 50_000
@@ -267,80 +267,102 @@ def divisions(count: int, seed: int) -> Ints:
     return np.random.default_rng(seed).permuted(parts, axis=1)
 
 
+def ratio(s: AnyFloats, n: AnyFloats) -> Floats:
+    """S / N, of shapes that broadcast; 0 where N is 0."""
+    s, n = np.broadcast_arrays(s, n)
+    return np.divide(s, n, out=np.zeros(s.shape), where=n != 0)
+
+
+def paired(s: AnyFloats, n: AnyFloats, t: AnyFloats, m: AnyFloats) -> Gain:
+    """How much larger ΣS / ΣN is than ΣT / ΣM over the same clusters, ``[cluster ...]`` of shapes that broadcast."""
+    total = [part.sum(0) for part in (s, n, t, m)]
+    value = ratio(*total[:2]) - ratio(*total[2:])
+    without = [every - part for every, part in zip(total, (s, n, t, m), strict=True)]
+    both = n + m
+    error = jackknife.spread(ratio(*without[:2]) - ratio(*without[2:]), both > 0)
+    return Gain(value, error, jackknife.effective(both))
+
+
 @dataclass
-class Accuracies:
-    """Accuracies of all predictors on some instances.
+class Ratios:
+    """Ratios of sums over clusters, of several predictors: accuracies, precision, recall or F1.
 
     Attributes:
-        right: how many instances of each cluster each predictor gets right, ``[cluster predictor]``.
-        size: instances of each cluster.
+        right: what each predictor has in each cluster, such as the instances that it gets right,
+            ``[cluster predictor]``.
+        size: of how much: ``[cluster predictor]``, or ``[cluster 1]`` where that is the same of all, such as the
+            instances of each cluster.
         seed: of the divisions.
     """
 
-    right: Singles
+    right: AnyFloats
     size: Floats
     seed: int = 0
 
     @property
-    def n(self) -> int:
-        """Instances."""
-        return int(self.size.sum())
+    def n(self) -> Floats:
+        """Instances, ``[predictor]`` or ``[1]``."""
+        return self.size.sum(0)
 
     @property
-    def documents(self) -> float:
-        """Effective clusters (`headscope.statistics.jackknife.effective`)."""
-        return float(jackknife.effective(self.size))
+    def documents(self) -> Floats:
+        """Effective clusters (`headscope.statistics.jackknife.effective`), ``[predictor]`` or ``[1]``."""
+        return jackknife.effective(self.size)
 
     @property
     def value(self) -> Floats:
-        """Accuracies, ``[predictor]``; NaN without instances."""
+        """The ratios, ``[predictor]``; NaN without clusters."""
         total = self.right.sum(0, dtype=np.float64)
-        return total / self.n if self.n else np.full(len(total), np.nan)
+        return ratio(total, self.n) if len(self.size) else np.full(len(total), np.nan)
 
     def interval(self) -> tuple[Floats, Floats]:
         """The ends of their 95 % intervals, ``[predictor]`` each; NaN with too few effective clusters."""
         width = max(1, _WIDTH // max(1, len(self.size)))
-        parts = range(0, self.right.shape[1], width)
-        errors = [jackknife.error(self._columns(at, width), self.size[:, None]) for at in parts]
+        columns = (slice(at, at + width) for at in range(0, self.right.shape[1], width))
+        errors = [jackknife.error(right.astype(np.float64), size) for right, size in map(self._of, columns)]
         return jackknife.share_interval(self.value, np.concatenate(errors), self.documents, self.n)
 
-    def chosen(self, among: slice) -> Chosen:
+    def best(self, among: slice) -> HeldOut:
         """The best of some predictors (the first of equals), scored on what it was not chosen on."""
         best = int(self.value[among].argmax())
         if len(self.size) < 2:
-            return Chosen(best, np.zeros((0, len(self.size)), np.float32), self.size, 0, 0)
+            return HeldOut(best, np.full((len(self.size), 1), np.nan), self.size, 0, 0)
         choices = self._elsewhere[..., among].argmax(-1)  # [division part]
         picked = np.take_along_axis(choices, self._parts, 1)  # [division cluster]
-        scores = self.right[:, among][np.arange(len(self.size)), picked]
-        return Chosen(best, scores, self.size, int((choices == best).sum()), choices.size)
+        rows = np.arange(len(self.size))
+        right, size = (part[rows, picked].T.astype(np.float64) for part in self._of(among))
+        return HeldOut(best, right, size, int((choices == best).sum()), choices.size)
 
-    def gain(self, best: Chosen, others: slice) -> tuple[Gain, float]:
-        """How much better a choice is than the best of some others, and p that one of them is no worse.
+    def gain(self, first: slice | HeldOut, others: slice) -> tuple[Gain, Floats]:
+        """How much better some predictors are, or a choice is, than the best of some others, and p that one of these is
+        no worse.
 
         The best of the others is that of all instances, so its luck is in the difference, which is rather too small. p
         is the largest of those beside each of them: which of them is best in truth need not be known (an
         intersection-union test, Berger 1982).
         """
-        gains = [best.over(right) for right in self.right[:, others].T]
-        p = max((float(gain.above()) for gain in gains), default=np.nan)
-        return gains[int(self.value[others].argmax())], p
+        over = partial(paired, *self._of(first)) if isinstance(first, slice) else first.over
+        right, size = self._of(others)
+        gains = [over(right[:, [place]], size[:, [place]]) for place in range(right.shape[1])]
+        return gains[int(self.value[others].argmax())], np.max([gain.above() for gain in gains], 0)
 
-    def _columns(self, first: int, width: int) -> Floats:
-        return self.right[:, first : first + width].astype(np.float64)
+    def _of(self, predictors: slice) -> tuple[AnyFloats, Floats]:
+        """What some predictors have, and of how much, ``[cluster predictor]``."""
+        return self.right[:, predictors], np.broadcast_to(self.size, self.right.shape)[:, predictors]
 
     @cached_property
     def _parts(self) -> Ints:
         return divisions(len(self.size), self.seed)
 
     @cached_property
-    def _elsewhere(self) -> Singles:
-        """How many instances outside of each part each predictor gets right, ``[division part predictor]``."""
+    def _elsewhere(self) -> Floats:
+        """The ratios outside of each part, ``[division part predictor]``."""
         outside = self._parts[:, None] != np.arange(min(PARTS, len(self.size)))[:, None]
-        return outside.astype(np.float32) @ self.right
+        return ratio(*(outside.astype(np.float32) @ part for part in (self.right, self.size)))
 
 
 @dataclass(frozen=True)
-class Chosen:
+class HeldOut:
     """The best predictor of all instances, and what choosing gives.
 
     The clusters are divided into `PARTS` by chance, and the predictor that is best on all but one part is scored on
@@ -348,50 +370,51 @@ class Chosen:
 
     Attributes:
         place: which predictor is best on all instances.
-        scores: instances that the choices get right, ``[division cluster]``; no division with one cluster.
-        size: instances of each cluster.
+        right: what the choices have in each cluster, ``[cluster division]``; NaN with one cluster.
+        size: of how much.
         times, choices: how often the best of all was the choice, of how many.
     """
 
     place: int
-    scores: Singles
+    right: Floats
     size: Floats
     times: int
     choices: int
 
     @property
     def split(self) -> float:
-        """The mean over divisions of the choices' accuracy; NaN with one cluster."""
-        return float(self.scores.mean(0).sum() / self.size.sum()) if len(self.scores) else np.nan
+        """The mean over divisions of the choices' ratio; NaN with one cluster."""
+        return float(self._values.mean())
+
+    @property
+    def documents(self) -> float:
+        """Effective clusters."""
+        return float(jackknife.effective(self.size.mean(1)))
 
     def interval(self) -> tuple[float, float]:
         """The ends of the 95 % interval of `split`: the choosing is in it. NaN with too few effective clusters."""
-        documents = float(jackknife.effective(self.size))
-        low, high = jackknife.share_interval(
-            self.split, _error(self.scores, self.size), documents, self.size.sum()
-        )
+        error = _error(jackknife.error(self.right, self.size), self._values)
+        low, high = jackknife.share_interval(self.split, error, self.documents, self.size.sum(0).mean())
         return float(low), float(high)
 
-    def over(self, right: Singles) -> Gain:
-        """How much better this is than a predictor that is right so often in each cluster: of pairs."""
-        n, documents = float(self.size.sum()), float(jackknife.effective(self.size))
-        if not len(self.scores):
-            return Gain(np.nan, np.nan, documents)
-        more = self.scores - right
-        return Gain(float(more.mean(0).sum() / n), _error(more, self.size), documents)
+    def over(self, right: AnyFloats, size: AnyFloats) -> Gain:
+        """How much better this is than a predictor, ``[cluster 1]`` as in `Ratios`: of pairs."""
+        gain = paired(self.right, self.size, right, size)
+        more = np.asarray(gain.value)
+        return Gain(float(more.mean()), _error(np.asarray(gain.se), more), self.documents)
+
+    @property
+    def _values(self) -> Floats:
+        return ratio(self.right.sum(0), self.size.sum(0))
 
 
-def _error(scores: Singles, size: Floats) -> float:
+def _error(errors: Floats, values: Floats) -> float:
     """The error of a mean over divisions: that of one of them, with what they differ by.
 
     The mean varies less than one division does, but choices on overlapping clusters agree in their luck, which a
     jackknife of given choices does not see. Far out, where p is small, both count (docs/statistics.md).
     """
-    if not len(scores):
-        return np.nan
-    precise: Floats = scores.astype(np.float64)
-    errors = jackknife.error(precise.T, size[:, None])
-    return float(np.sqrt((errors**2).mean() + precise.sum(1).var() / size.sum() ** 2))
+    return float(np.sqrt((errors**2).mean() + values.var()))
 
 
 class Resampling:
@@ -407,22 +430,24 @@ class Resampling:
         self._chances = answers.chances()
         self._seed = seed
 
-    def of(self, instances: Bools) -> Accuracies:
-        """Accuracies on some of the instances."""
-        return Accuracies(*self._by_cluster(np.flatnonzero(instances)), self._seed)
+    def of(self, instances: Bools) -> Ratios:
+        """Accuracies on some of the instances, over the clusters that have any of them."""
+        right, size = self.sums(instances)
+        there = size[:, 0] > 0
+        return Ratios(right[there], size[there], self._seed)
 
-    def _by_cluster(self, rows: Ints) -> tuple[Singles, Floats]:
-        """How many of these instances each predictor gets right ``[cluster predictor]``, and their number."""
-        width = self._answers.width
+    def sums(self, instances: Bools) -> tuple[Singles, Floats]:
+        """How many of some instances each predictor gets right, ``[cluster predictor]``, and of how many."""
+        rows, width = np.flatnonzero(instances), self._answers.width
         stored = width - self._answers.shares
         where, starts = np.unique(self._clusters[rows], return_index=True)
-        right = np.zeros((len(where), width), np.float32)
+        right = np.zeros((self._clusters.max(initial=-1) + 1, width), np.float32)
         ends = [*starts[1:], len(rows)]
         for first in range(0, len(where), 512):
             last = min(first + 512, len(where))
             part = rows[starts[first] : ends[last - 1]]
             unpacked = np.unpackbits(self._bits[part], axis=1, count=stored)
             places = starts[first:last] - starts[first]
-            right[first:last, :stored] = np.add.reduceat(unpacked, places, axis=0, dtype=np.float32)
-            right[first:last, stored:] = np.add.reduceat(self._chances[part], places, axis=0)
-        return right, np.diff([*starts, len(rows)]).astype(np.float64)
+            right[where[first:last], :stored] = np.add.reduceat(unpacked, places, axis=0, dtype=np.float32)
+            right[where[first:last], stored:] = np.add.reduceat(self._chances[part], places, axis=0)
+        return right, np.bincount(self._clusters[rows], minlength=len(right))[:, None].astype(np.float64)

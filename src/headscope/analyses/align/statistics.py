@@ -17,10 +17,10 @@ import numpy.typing as npt
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
-from headscope.analyses.links.statistics import papers
 from headscope.core.arrays import Floats, Ints
 from headscope.core.lazy import module
 from headscope.measures.dataset import describe, description
+from headscope.measures.tidy import of_heads
 from headscope.statistics import jackknife
 from headscope.statistics.jackknife import share_interval
 
@@ -179,23 +179,17 @@ def table(result: xr.Dataset) -> pd.DataFrame:
     that was chosen, and ``monotonic`` the share of words whose frame is none before that of the word before.
     """
     about = description(result)
-    grid = np.meshgrid(result["layer"].values, result["head"].values, indexing="ij")
-    layers, heads = (axis.ravel() for axis in grid)
-    chosen = {tuple(head) for head in about["heads"]}
-    rows: Any = pd.DataFrame(
-        {
-            "layer": layers,
-            "head": heads,
-            "paper": papers(layers, heads),
-            "accuracy": result["aligned"].values.ravel(),
-            "ci_low": result["aligned_low"].values.ravel(),
-            "ci_high": result["aligned_high"].values.ravel(),
-            "chance": float(result["chance"]),
-            "error": result["error"].values.ravel(),
-            "n": about["words"],
-            "chosen": [head in chosen for head in zip(layers.tolist(), heads.tolist(), strict=True)],
-            "monotonic": result["monotonic"].values.ravel(),
-        }
+    rows: Any = of_heads(result)
+    chosen = [[layer, head] in about["heads"] for layer, head in rows[["layer", "head"]].values.tolist()]
+    rows = rows.assign(
+        accuracy=result["aligned"].values.ravel(),
+        ci_low=result["aligned_low"].values.ravel(),
+        ci_high=result["aligned_high"].values.ravel(),
+        chance=float(result["chance"]),
+        error=result["error"].values.ravel(),
+        n=about["words"],
+        chosen=chosen,
+        monotonic=result["monotonic"].values.ravel(),
     )
     order = np.lexsort((rows["error"], -rows["accuracy"]))
     return rows.iloc[order].reset_index(drop=True)

@@ -21,10 +21,10 @@ from headscope.analyses.links.questions import ALL
 from headscope.analyses.links.sums import FIGURES, LinkSums
 from headscope.core.arrays import Bools, Floats
 from headscope.core.counts import plural
-from headscope.core.heads import Head
 from headscope.errors import InputError
 from headscope.measures.dataset import description
-from headscope.statistics.resample import Accuracies, Answers, Resampling
+from headscope.measures.tidy import papers
+from headscope.statistics.resample import Answers, Ratios, Resampling
 from headscope.statistics.significance import false_discovery
 
 MEAN_MAP = "mean map"
@@ -169,7 +169,7 @@ def accuracies(
         ``n`` and ``effective`` clusters of every subset, ``baseline`` over ``(axis, rule)``; and over
         ``axis``, where a best head is named: ``best`` (its index among direction × layer × head, −1 for none);
         ``split_accuracy``, ``split_low`` and ``split_high`` of choosing and scoring on different clusters, the choice
-        included (`headscope.statistics.resample.Chosen`); ``times`` that the best head was the choice, of ``choices``;
+        included (`headscope.statistics.resample.HeldOut`); ``times`` that the best head was the choice, of ``choices``;
         ``difference`` of the former to the best baseline, with ``difference_low`` and ``difference_high``; ``p`` that
         some baseline is no worse, and ``q`` with the false discovery rate over the subsets. Intervals and tests are
         NaN with too few effective clusters (`headscope.statistics.jackknife.LEAST`).
@@ -196,7 +196,7 @@ def accuracies(
     )
 
 
-def _figures(sums: LinkSums, scores: Accuracies, least: int) -> dict[str, Any]:
+def _figures(sums: LinkSums, scores: Ratios, least: int) -> dict[str, Any]:
     """The figures of a subset."""
     count = math.prod(sums.shape)
     ends = zip(HEADS, (scores.value, *scores.interval()), strict=True)
@@ -205,11 +205,11 @@ def _figures(sums: LinkSums, scores: Accuracies, least: int) -> dict[str, Any]:
     if sums.blind:
         row["mean_map"] = baselines[:count].reshape(sums.shape)
         baselines = np.append(baselines[count:], row["mean_map"].max())
-    row |= {"baseline": baselines, "n": scores.n, "effective": scores.documents, "best": -1}
+    row |= {"baseline": baselines, "n": int(scores.n[0]), "effective": scores.documents[0], "best": -1}
     row |= dict.fromkeys((*_SPLIT, *_GAIN), np.nan)
-    if scores.n < least or not row["accuracy"].any():  # of roots no head is right
+    if row["n"] < least or not row["accuracy"].any():  # of roots no head is right
         return row
-    best = scores.chosen(slice(count))
+    best = scores.best(slice(count))
     row |= {"best": best.place, "times": best.times, "choices": best.choices}
     row |= zip(_SPLIT, (best.split, *best.interval()), strict=False)
     if sums.baselines:
@@ -282,8 +282,3 @@ def _best(accuracies: Floats, rules: npt.NDArray[Any]) -> tuple[Any, float]:
 def stacked(rows: Sequence[Mapping[str, Any]]) -> dict[str, npt.NDArray[Any]]:
     """Rows with the same keys as arrays, one for each key."""
     return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
-
-
-def papers(layers: Any, heads: Any) -> list[str]:
-    """The labels that papers print, such as ``8-10``."""
-    return [Head(int(layer), int(head)).paper for layer, head in zip(layers, heads, strict=True)]

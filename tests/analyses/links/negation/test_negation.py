@@ -47,13 +47,14 @@ def test_by_hand() -> None:
     found = counts(sums)
     assert found.shape == (1, 1 + len(BASELINES), 3)
     assert found[0, 0].tolist() == [2, 1, 2]
-    named = dict(zip((*RULES, "chance"), found[0, 1:].tolist(), strict=True))
+    named = dict(zip(BASELINES, found[0, 1:].tolist(), strict=True))
     assert named["chance"] == pytest.approx([4 / 5, 1 / 5, 4 - 4 / 5])
     assert named["next_1"] == [1, 0, 3]
     assert named["all"] == [4, 1, 0]
     assert named["before"] == [2, 0, 2]
-    assert scores(np.array([2.0, 1.0, 2.0])).tolist() == pytest.approx([2 / 3, 2 / 4, 4 / 7])
-    assert scores(np.zeros(3)).tolist() == [0, 0, 0]
+    of_both = scores(np.array([[[2.0, 1.0, 2.0], [0, 0, 0]]]))
+    values = [of_both[name].value.tolist() for name in SCORES]
+    assert values == [[pytest.approx(value), 0] for value in (2 / 3, 2 / 4, 4 / 7)]
 
 
 def write(folder: Path, *rows: Any) -> Path:
@@ -92,21 +93,21 @@ def test_a_model(demo: Any, tmp_path: Path) -> None:
 
 def test_a_planted_change_is_found() -> None:
     draw = np.random.default_rng(0)
-    before = draw.integers(0, 4, (60, 2, 3, 3)).astype(float)
+    before = draw.integers(0, 4, (60, 6 + len(BASELINES), 3)).astype(float)
     after = before.copy()
-    after[:, 1, 2] = [4, 0, 0]
-    rows = difference(dataset(list(before), [0, 1]), dataset(list(after), [0, 1]))
+    after[:, 5] = [4, 0, 0]
+    rows = difference(dataset(before, [0, 1]), dataset(after, [0, 1]))
     moved = rows[rows["ci_low"] > 0]
     assert {(row.layer, row.head) for row in moved.itertuples()} == {(1, 2)}
     assert set(moved["score"]) == set(SCORES)
-    same = difference(dataset(list(before), [0, 1]), dataset(list(before), [0, 1]))
+    same = difference(dataset(before, [0, 1]), dataset(before, [0, 1]))
     assert (same["difference"] == 0).all()
     assert (same["ci_low"] < 0).all()  # no difference in so few sentences is no certainty
     assert (same["ci_high"] > 0).all()
     with pytest.raises(InputError, match="expected the same sentences in both, found 60 and 59"):
-        difference(dataset(list(before), [0, 1]), dataset(list(after[1:]), [0, 1]))
+        difference(dataset(before, [0, 1]), dataset(after[1:], [0, 1]))
     with pytest.raises(InputError, match="same shape, found 2 layers × 3 heads and 2 layers × 2 heads"):
-        difference(dataset(list(before), [0, 1]), dataset(list(after[:, :, :2]), [0, 1]))
+        difference(dataset(before, [0, 1]), dataset(after[:, 2:], [0, 1]))
 
 
 def test_lines_that_follow_one_another_are_one_document(tmp_path: Path) -> None:
@@ -132,18 +133,15 @@ def test_rules_by_hand() -> None:
 
 
 def drawn(seed: int, documents: int, chances: list[float]) -> xr.Dataset:
-    """Heads that find a word of the scope with these chances, and as many others with a third of it; 3 lines each."""
+    """Heads that find a word of the scope with these chances, and as many others with a third of it, in 3 lines."""
     draw = np.random.default_rng(seed)
-    sums, rules, clusters = [], [], []
-    for document in range(documents):
-        for _ in range(3):
-            right = draw.binomial(8, [*chances, 0.4])
-            wrong = draw.binomial(8, [each / 3 for each in (*chances, 0.4)])
-            every = np.stack([right, wrong, 8 - right], -1).astype(float)
-            sums.append(every[None, :-1])
-            rules.append(np.repeat(every[-1:], len(BASELINES), 0) * (np.arange(len(BASELINES)) == 2)[:, None])
-            clusters.append(document)
-    return dataset(sums, [0], rules, clusters=clusters, kind="documents")
+    size = documents, 3, len(chances) + 1
+    right = draw.binomial(8, [*chances, 0.4], size)
+    wrong = draw.binomial(8, [each / 3 for each in (*chances, 0.4)], size)
+    every = np.stack([right, wrong, 8 - right], -1).sum(1).astype(float)
+    rules = np.zeros((documents, len(BASELINES), 3))
+    rules[:, 2] = every[:, -1]
+    return dataset(np.concatenate([every[:, :-1], rules], 1), [0], kind="documents")
 
 
 def test_heads_are_tested_beside_the_best_baseline_and_by_document() -> None:

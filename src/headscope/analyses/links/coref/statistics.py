@@ -19,7 +19,7 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.analyses.links.coref.headword import mention_head
-from headscope.analyses.links.statistics import papers, stacked
+from headscope.analyses.links.statistics import stacked
 from headscope.analyses.links.sums import LinkSums
 from headscope.core.arrays import Ints
 from headscope.core.heads import Head
@@ -27,7 +27,8 @@ from headscope.corpora import Example
 from headscope.corpora.conll2012 import pronoun
 from headscope.errors import InputError
 from headscope.measures.dataset import description
-from headscope.statistics.resample import Accuracies, Resampling
+from headscope.measures.tidy import papers
+from headscope.statistics.resample import Ratios, Resampling
 
 Candidates = Literal["preceding_mentions", "other_mentions", "any_word"]
 """Among what a head chooses: mentions before this one, all other mentions of the window, or all other words."""
@@ -159,7 +160,7 @@ def dataset(mentions: LinkSums, *, seed: int = 0, meta: Mapping[str, Any] | None
     Each has ``_low`` and ``_high``: 95 % intervals over documents, of that head or rule (given the choice where it is
     the best). ``n`` and ``effective`` documents are over ``type``. Over ``candidates`` there is the ``best`` head (its
     index among layer × head, chosen on all mentions), and what choosing and scoring on different documents gives, the
-    choice included: ``split``, ``split_low``, ``split_high`` (`headscope.statistics.resample.Chosen`), ``times`` that
+    choice included: ``split``, ``split_low``, ``split_high`` (`headscope.statistics.resample.HeldOut`), ``times`` that
     the best head was the choice, of ``choices``; ``difference`` of ``split`` to the best rule on the same mentions,
     with ``difference_low``, ``difference_high``, and the two-sided ``p`` that neither finds more: the choice of heads
     is held against every rule, and that of rules, made alike, against every head.
@@ -178,7 +179,7 @@ def dataset(mentions: LinkSums, *, seed: int = 0, meta: Mapping[str, Any] | None
         scores = resampling.of(
             np.full(len(numbers), True) if kind == "all" else numbers == labels.get(kind, -1)
         )
-        row: dict[str, Any] = {"n": scores.n, "effective": scores.documents}
+        row: dict[str, Any] = {"n": int(scores.n[0]), "effective": scores.documents[0]}
         for end, value in zip(_ENDS, (scores.value, *scores.interval()), strict=True):
             row[f"accuracy{end}"] = value[:count].reshape(mentions.shape)
             row[f"rules{end}"] = value[count:]
@@ -202,15 +203,15 @@ def dataset(mentions: LinkSums, *, seed: int = 0, meta: Mapping[str, Any] | None
     return result.transpose("candidates", "rule", "type", "layer", "head")
 
 
-def _best(scores: Accuracies, mentions: LinkSums) -> dict[str, npt.NDArray[Any]]:
+def _best(scores: Ratios, mentions: LinkSums) -> dict[str, npt.NDArray[Any]]:
     """The best head of each definition of candidates, beside the best rule."""
     heads = len(mentions.layers) * mentions.heads
     rules = slice(heads * len(CANDIDATES), None)
-    rule = scores.chosen(rules)
+    rule = scores.best(rules)
     rows: list[dict[str, Any]] = []
     for place in range(len(CANDIDATES)):
         block = slice(place * heads, (place + 1) * heads)
-        head = scores.chosen(block)
+        head = scores.best(block)
         gain, above = scores.gain(head, rules)
         p = np.minimum(1.0, 2 * np.minimum(above, scores.gain(rule, block)[1]))
         figures = head.split, *head.interval(), gain.value, *gain.interval(), p

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.analyses.links.engine import Engine
-from headscope.analyses.links.negation.statistics import OUTSIDE, RULES, SCOPE, of_sums, rules
+from headscope.analyses.links.negation.statistics import OUTSIDE, RULES, SCOPE, counts, dataset, rules
 from headscope.analyses.links.questions import Asked, Way, by_chance
 from headscope.analyses.links.sums import LinkSums
 from headscope.analyses.long_runs import long_run
@@ -26,7 +26,8 @@ from headscope.runs.options import RunOptions
 
 
 def _figures(sums: LinkSums, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
-    return of_sums(sums, seed=about["seed"], meta=meta)
+    described = {**meta, "sentences": sums.count}
+    return dataset(counts(sums), sums.layers, kind=sums.clusters.kind, seed=about["seed"], meta=described)
 
 
 KIND = Kind("negation", LinkSums.from_arrays, _figures, noun="sentence", grows=CLUSTERS)
