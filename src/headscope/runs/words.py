@@ -12,7 +12,6 @@ import torch
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
 from headscope.core.arrays import Bools, Ints
-from headscope.core.heads import Head
 from headscope.core.words import Rows
 from headscope.corpora import Example
 from headscope.models import Model
@@ -105,21 +104,3 @@ def gold(example: Example) -> tuple[Sequence[str], Ints, Sequence[str]]:
     if example.words is None or example.heads is None or example.relations is None:
         raise example.error("expected a sentence with words, heads and relations, found none")
     return example.words, np.array(example.heads, np.int64), example.relations
-
-
-def head_maps(model: Model, drawn: Sequence[Example], heads: set[Head]) -> list[dict[Head, npt.NDArray[Any]]]:
-    """The maps over words of these heads, for each example."""
-    maps_of: list[dict[Head, npt.NDArray[Any]]] = [{} for _ in drawn]
-    together = 1 if model.same_length else _BATCH
-    for start in range(0, len(drawn), together):
-        numbers = range(start, min(start + together, len(drawn)))
-
-        def look(layer: int, maps: npt.NDArray[Any], numbers: Sequence[int] = numbers) -> None:
-            for head in heads:
-                if head.layer == layer:
-                    for place, number in enumerate(numbers):
-                        count = len(drawn[number].words or ())
-                        maps_of[number][head] = maps[place, head.head, :count, :count]
-
-        word_maps(model, [drawn[number] for number in numbers], look)
-    return maps_of

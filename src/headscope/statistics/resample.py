@@ -8,6 +8,7 @@ intervals hold the truth, and how often the tests err.
 
 from __future__ import annotations
 
+import math
 import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
@@ -384,7 +385,7 @@ class HeldOut:
     @property
     def split(self) -> float:
         """The mean over divisions of the choices' ratio; NaN with one cluster."""
-        return float(self._values.mean())
+        return math.fsum(self._values) / len(self._values)
 
     @property
     def documents(self) -> float:

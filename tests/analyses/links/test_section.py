@@ -114,11 +114,11 @@ def test_one_input_by_hand(demo: Model, direction: Any) -> None:
     """*its* is linked with *the old cat*, of which any word is right; *tail* with *its*, which it may not choose."""
     links = [Link(Span(4, 5), (Span(0, 3),), "of"), Link(Span(5, 6), (Span(4, 5),), "of")]
     one = asked(demo, links)
-    maps = np.full((6, 6), 0.01)
+    maps, way = np.full((6, 6), 0.01), Way(direction, direction, "any")
     maps[4, 1], maps[4, 4], maps[5, 3], maps[5, 5], maps[2, 0] = 0.6, 0.9, 0.5, 0.8, 0.2
     own = maps if direction == "row" else maps.T
     places: dict[int, int] = {7: 0}
-    shown = _shown("of", direction, [own], [one], places)
+    shown = _shown("of", way, [own], [one], places)
     (looked,) = shown.wrong
     assert (shown.right, shown.looked, looked["sentence"], places) == ([], 1, 1, {7: 0, 0: 1})
     assert (looked["words"], looked["predicted"], looked["right"]) == ([4, 5], [1, 3], [True, False])
@@ -127,9 +127,9 @@ def test_one_input_by_hand(demo: Model, direction: Any) -> None:
     turned = {(start, end) if direction == "row" else (end, start): w for start, end, w in looked["arcs"]}
     assert turned == arcs
     own[(5, 4) if direction == "row" else (4, 5)] = 0.7
-    shown = _shown("of", direction, [own], [one], {})
+    shown = _shown("of", way, [own], [one], {})
     assert [each["right"] for each in shown.right] == [[True, True]]
-    assert _shown("other", direction, [own], [one], {}) == Drawn([], [], 0)
+    assert _shown("other", way, [own], [one], {}) == Drawn([], [], 0)
 
 
 def test_a_source_of_several_words_is_one_unit(demo: Model) -> None:
@@ -141,7 +141,7 @@ def test_a_source_of_several_words_is_one_unit(demo: Model) -> None:
         "example": 2,
     }
     maps = np.full((7, 7), 0.3)
-    (looked,) = _shown("of", "row", [maps], [one], {}).wrong
+    (looked,) = _shown("of", WAYS[0], [maps], [one], {}).wrong
     assert looked["words"] == [6, 5]
     assert looked["predicted"] == [3, 0]
     assert [arc for arc in looked["arcs"] if 6 in arc[:2]] == [[6, 3, 0.3], [6, 4, 0.3]]
@@ -151,7 +151,7 @@ def test_maps_of_heads_are_those_of_the_engine(demo: Model) -> None:
     """Attention to a unit is the sum over its tokens, from it the mean: beside the whole map of the input."""
     one = asked(demo, [Link(Span(0, 3), (Span(4, 5),))])
     head = hs.Head(3, 7)
-    own = Links(demo).maps(one, {head})[head]
+    own = Links(demo).maps([one], {head})[0][head]
     tokens = one.tokens
     assert tokens is not None
     whole = hs.capture(demo, tokens)[head]

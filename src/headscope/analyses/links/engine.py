@@ -38,6 +38,8 @@ from headscope.runs.read import Told
 
 Maps = npt.NDArray[Any]
 
+_TOGETHER = 32  # inputs of which maps are made at once
+
 _NOTES = (
     ("remarks", "1 span parts a piece", "spans part a piece"),
     ("unseen", f"left out 1 region: {OUT_OF_SIGHT}", f"regions left out: {OUT_OF_SIGHT}"),
@@ -220,22 +222,27 @@ class Engine:
         reader.run()
         return reader.answers(), reader.figures(), reader.shape
 
-    def maps(self, asked: Asked, heads: Collection[Head]) -> dict[Head, Maps]:
-        """The maps of some heads over the units of one input, ``[unit unit]``; of self-attention."""
-        kept: dict[Head, Maps] = {}
-        units = Units([asked.question.key], self.rows, self.model.device)
+    def maps(self, asked: Sequence[Asked], heads: Collection[Head]) -> list[dict[Head, Maps]]:
+        """The maps of some heads over the units of each input, ``[unit unit]``; of self-attention."""
+        step = 1 if self.model.same_length else _TOGETHER
+        batches = (asked[at : at + step] for at in range(0, len(asked), step))
+        return [maps for batch in batches for maps in self._maps(batch, heads)]
+
+    def _maps(self, batch: Sequence[Asked], heads: Collection[Head]) -> Iterator[dict[Head, Maps]]:
+        tokens, axes = [tokens_of(one) for one in batch], [one.question.key for one in batch]
+        units, layers = Units(axes, self.rows, self.model.device), dict[int, Maps]()
 
         def look(record: AttentionRecord) -> None:
-            here = [head for head in heads if head.layer == record.layer]
-            if here and not foreign(record, [tokens_of(asked)]):
+            if any(head.layer == record.layer for head in heads) and not foreign(record, tokens):
                 weights = record.weights()
                 weights = weights.to(torch.promote_types(weights.dtype, torch.float32))
-                maps = units.given(units.received(weights))[0].cpu().numpy()
-                kept.update({head: maps[head.head] for head in here})
+                layers[record.layer] = units.given(units.received(weights)).cpu().numpy()
 
         with torch.no_grad(), recording(self.model.backbone, look):
-            forward(self.model, [tokens_of(asked)], token_types=self.token_types)
-        return kept
+            forward(self.model, tokens, token_types=self.token_types)
+        for place, axis in enumerate(axes):
+            size = slice(len(axis.groups))
+            yield {head: layers[head.layer][place, head.head, size, size] for head in heads}
 
 
 class Answered(NamedTuple):

@@ -5,25 +5,22 @@ An input that already stands in the page is taken before another, so that a page
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from typing import TypeVar, cast
 
 import numpy as np
-import numpy.typing as npt
 
-from headscope.analyses.links.questions import ALL, Asked, Direction
+from headscope.analyses.links.engine import Engine, Maps
+from headscope.analyses.links.questions import Asked, Read, Way
 from headscope.analyses.links.run import Links, links
-from headscope.analyses.links.section import Drawn, Linked
-from headscope.analyses.links.statistics import table
+from headscope.analyses.links.section import BestHeads, Drawn, Linked
 from headscope.analyses.sample import Sample
 from headscope.analyses.study import Study
-from headscope.core.arrays import Ints
+from headscope.core.arrays import Bools, Ints
 from headscope.core.heads import Head
-from headscope.core.link import Span, located
 from headscope.core.words import joined
-from headscope.corpora import Example
 from headscope.errors import InputError
-from headscope.runs.batches import tokens_of
 from headscope.views.blocks import LinkSentence, LinkShown
 from headscope.views.payload import Pin
 from headscope.views.section import Section
@@ -40,7 +37,6 @@ SHOWN = 3
 LEAST = 0.04
 """The least attention that is drawn."""
 
-Map = npt.NDArray[Any]
 Item = TypeVar("Item")
 
 
@@ -57,29 +53,37 @@ def section(study: Study, *, seed: int = 0) -> list[Section]:
             "links: expected links within what the encoder reads, found some to what the decoder reads: heads of "
             "cross-attention are not on this page; headscope links has their table"
         )
-    pages = study.gallery
     result = links(model, corpus, seed=seed, limit=limit, progress=study.progress)
-    rows: Any = table(result)
-    best: dict[str, tuple[Direction, Head]] = {
-        str(row.label): (row.direction, Head(int(row.layer), int(row.head)))
-        for row in rows.itertuples()
-        if not row.few and (row.label != ALL or len(rows) == 1)
+    made = Linked(result, command=study.typed and study.typed.on("links", "--links"))
+    return [shown_on(made, study, engine, engine.asked(corpus, limit), SIZE, seed)]
+
+
+def shown_on(
+    made: BestHeads, study: Study, engine: Engine, asked: Iterable[Asked], size: tuple[int, int], seed: int
+) -> BestHeads:
+    """A section with inputs that show the best heads, of at least and at most so many words or tokens."""
+    ways = {way.name: way for way in engine.ways}
+    best = {
+        row[1]: (ways[row.direction], Head(int(row.layer), int(row.head)))
+        for row in made.kinds
+        if not row.few
     }
-    asked = (item for item in engine.asked(corpus, limit) if SIZE[0] <= item.question.key.size <= SIZE[1])
-    inputs = drawn(((item, _labels(item)) for item in asked), best, seed)
-    maps = [engine.maps(item, {head for _, head in best.values()}) for item in inputs]
+    short = (item for item in asked if size[0] <= item.question.key.size <= size[1])
+    inputs = drawn(((item, _labels(item)) for item in short), best, seed)
+    maps = engine.maps(inputs, {head for _, head in best.values()})
+    pages, called = study.gallery, made.terms.called
     pages.room()
     indices: dict[int, int] = {}
     shown = {
-        name: _shown(name, direction, [by_head[head] for by_head in maps], inputs, indices)
-        for name, (direction, head) in best.items()
+        name: _shown(name, way, [by_head[head] for by_head in maps], inputs, indices)
+        for name, (way, head) in best.items()
     }
+    columns = [called(name) for name, (way, _) in best.items() if way.direction == "column"]
     sentences: list[LinkSentence] = []
-    columns = [name for name, (direction, _) in best.items() if direction == "column"]
-    for number in indices:
-        one = inputs[number]
-        sentences.append(_sentence(one, pages.add(one, engine.links(one), columns)))
-    return [Linked(result, sentences, shown, study.typed and study.typed.on("links", "--links"))]
+    for one in (inputs[number] for number in indices):
+        named = [replace(link, label=called(link.label)) for link in engine.links(one) if link.label in best]
+        sentences.append(_sentence(one, pages.add(one, named, columns)))
+    return replace(made, sentences=sentences, examples=shown)
 
 
 def drawn(items: Iterable[tuple[Item, Collection[str]]], names: Iterable[str], seed: int) -> list[Item]:
@@ -96,42 +100,12 @@ def drawn(items: Iterable[tuple[Item, Collection[str]]], names: Iterable[str], s
     return [kept[index] for index in draw.permutation(len(kept))]
 
 
-def parted(shown: Mapping[int, LinkShown], indices: dict[int, int]) -> Drawn:
-    """Inputs where a head is right on all links, and where it is not, by their numbers.
-
-    `indices` are the places of those on the page, which come first; it grows.
-    """
-    kinds: list[list[LinkShown]] = []
-    for kind in (True, False):
-        numbers = [number for number, link in shown.items() if all(link["right"]) is kind]
-        numbers = sorted(numbers, key=lambda number: number not in indices)[:SHOWN]
-        kinds.append(
-            [{**shown[number], "sentence": indices.setdefault(number, len(indices))} for number in numbers]
-        )
-    return Drawn(*kinds, looked=len(shown))
-
-
-def arcs(weights: Map, row: bool, words: Ints, others: Iterable[Ints], size: int) -> list[list[float]]:
-    """What is drawn: attention of at least `LEAST`, and that between the words and these others.
-
-    Args:
-        weights: the map.
-        row: whether a word is the query of what belongs to it.
-        words: of the links.
-        others: for each word another one.
-        size: how many are words; the rest are spans of several, of which only what is named is drawn.
-    """
-    strong = weights >= LEAST
-    strong[size:] = strong[:, size:] = False
-    for other in others:
-        strong[(words, other) if row else (other, words)] = True
-    np.fill_diagonal(strong, False)
-    return [[start, end, round(float(weights[start, end]), 3)] for start, end in np.argwhere(strong).tolist()]
-
-
-def first_token(example: Example, word: int) -> int:
-    """The token at which a word begins."""
-    return int(located(Span(word, word + 1), "words", tokens_of(example))[0][0])
+def choices(weights: Maps, read: Read, way: Way) -> tuple[Ints, Bools]:
+    """What a head chooses for each source, −1: nothing, and whether it is right, ``[source]``."""
+    lines = weights if way.direction == "row" else weights.T
+    masked = np.where(read.allowed[way.candidates], lines[read.source], -1.0)
+    chosen = np.where(masked.max(1) > 0, masked.argmax(1), -1)
+    return chosen, (chosen >= 0) & read.target[np.arange(len(chosen)), chosen]
 
 
 def _labels(asked: Asked) -> set[str]:
@@ -140,24 +114,24 @@ def _labels(asked: Asked) -> set[str]:
 
 
 def _shown(
-    name: str, direction: Direction, maps: Sequence[Map], inputs: Sequence[Asked], indices: dict[int, int]
+    name: str, way: Way, maps: Sequence[Maps], inputs: Sequence[Asked], indices: dict[int, int]
 ) -> Drawn:
-    """Inputs of a label. `indices` are those of the page's by their numbers, and grow."""
+    """Inputs of a label where a head is right on all its links, and where it is not.
+
+    `indices` are the places of inputs on the page by their numbers; those come first, and it grows.
+    """
     shown: dict[int, LinkShown] = {}
+    row = way.direction == "row"
     for number, (asked, weights) in enumerate(zip(inputs, maps, strict=True)):
-        question, read = asked.question, asked.question.read[direction]
-        (allowed,) = read.allowed.values()
+        question, read = asked.question, asked.question.read[way.direction]
         links = np.flatnonzero((np.array(question.labels) == name) & ~question.bare)
         if not links.size:
             continue
-        words, row = read.source[links], direction == "row"
-        lines = np.where(allowed[links], (weights if row else weights.T)[words], -1.0)
-        chosen = lines.argmax(1)
-        some = np.take_along_axis(lines, chosen[:, None], 1)[:, 0] > 0
-        right = some & read.target[links, chosen]
+        words = read.source[links]
+        predicted, right = (values[links] for values in choices(weights, read, way))
         targets = [np.flatnonzero(mask) for mask in read.target[links]]
         pairs = [(word, target) for word, places in zip(words, targets, strict=True) for target in places]
-        pairs += zip(words[some], chosen[some], strict=True)
+        pairs += [(word, other) for word, other in zip(words, predicted, strict=True) if other >= 0]
         sources, others = np.array(pairs, np.int64).reshape(-1, 2).T
         shown[number] = LinkShown(
             sentence=number,
@@ -167,11 +141,30 @@ def _shown(
                 for word in cast("list[int]", words.tolist())
             ],
             targets=[places.tolist() for places in targets],
-            predicted=np.where(some, chosen, -1).tolist(),
+            predicted=predicted.tolist(),
             right=right.tolist(),
-            arcs=arcs(weights, row, sources, [others], question.key.size),
+            arcs=_arcs(weights, row, sources, others, question.key.size),
         )
-    return parted(shown, indices)
+    kinds: list[list[LinkShown]] = []
+    for kind in (True, False):
+        numbers = [number for number, one in shown.items() if all(one["right"]) is kind]
+        numbers = sorted(numbers, key=lambda number: number not in indices)[:SHOWN]
+        kinds.append(
+            [{**shown[number], "sentence": indices.setdefault(number, len(indices))} for number in numbers]
+        )
+    return Drawn(*kinds, looked=len(shown))
+
+
+def _arcs(weights: Maps, row: bool, words: Ints, others: Ints, size: int) -> list[list[float]]:
+    """What is drawn: attention of at least `LEAST`, and that between words and others, of which each is query in a row.
+
+    Of spans of several words, which follow the first `size` units, only what is named is drawn.
+    """
+    strong = weights >= LEAST
+    strong[size:] = strong[:, size:] = False
+    strong[(words, others) if row else (others, words)] = True
+    np.fill_diagonal(strong, False)
+    return [[start, end, round(float(weights[start, end]), 3)] for start, end in np.argwhere(strong).tolist()]
 
 
 def _sentence(asked: Asked, example: int | None) -> LinkSentence:

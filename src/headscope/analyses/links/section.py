@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
@@ -46,29 +47,28 @@ class Drawn(NamedTuple):
 class Terms(NamedTuple):
     """What things are called: a kind of link, its instances, what a head finds of it, and the baselines.
 
-    In a finding `rule` is how the best baseline of a row is called, and `always` whether this is said of each row; a
-    table is of `kinds`, and its columns are those `of` the analysis. `called` is how a reader is told a kind.
+    A section is `of` an analysis, with a `title`; `rule` is the column of the best baseline, a table is of `kinds`, and
+    its sentences show a `link`.
+    `called` is how a reader is told a kind, and `meaning` what it means.
     """
 
     kind: str
     instances: str
     target: str
     baseline: str
-    rule: Callable[[Any], str]
-    always: bool
+    rule: str
     kinds: str
+    link: str
     of: str
+    title: str
     called: Callable[[str], str] = str
+    meaning: Callable[[str], str | None] = dict[str, str]().get
 
 
-def _rule(row: Any) -> str:
-    name = str(row.baseline)
-    if name == "nearest":
-        return "by nearest candidate "
-    return "by chance " if name == "chance" else f"by {'offset ' * name.startswith(('+', '-'))}{name} "
-
-
-_TERMS = Terms("label", "links", "the target", "simple rule", _rule, True, "labels", "links")
+def signed(rule: Any, offset: str) -> str:
+    """What a baseline is called, and `offset` before that of one."""
+    name = rule if isinstance(rule, str) else f"{rule:+d}"
+    return f"{offset} {name}".replace("-", "−") if name.startswith(("+", "-")) else name
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class BestHeads(Section):
     def findings(self) -> list[list[Part]]:
         """The kinds whose best head is known to be better than each baseline, chosen and scored apart."""
         meta = description(self.result)
-        kind, instances, target, baseline, rule, always, *_, called = self.terms
+        kind, instances, target, baseline, rule, *_, called, _ = self.terms
         enough = [row for row in self.kinds if not row.few]
         tried = [row for row in enough if row.q == row.q]
         if not enough:
@@ -131,7 +131,8 @@ class BestHeads(Section):
             accuracy, other, split = (
                 percent(figure) for figure in (row.accuracy, row.baseline_accuracy, row.split_accuracy)
             )
-            comparison = f"{rule(row) if always or position == 0 else ''}{other}"
+            best = signed(getattr(row, rule), "offset").replace("nearest", "nearest candidate")
+            comparison = f"by {best} {other}"
             if split != accuracy or row.times < row.choices:  # what choosing the head adds to its figure
                 chosen = "" if explained else f" where the best head is chosen on other {meta['clusters']}"
                 whose = (
@@ -181,26 +182,38 @@ class BestHeads(Section):
             here=f"{sum(seen['right'])} of {len(seen['right'])}" if seen and named else None,
         )
 
-    def table(
-        self,
-        name: str,
-        rows: Any,
-        columns: Sequence[str],
-        more: Sequence[CellInfo | str] = (),
-        others: Mapping[str, Sequence[Any]] | None = None,
-    ) -> TableBlock:
-        """The best head of each kind against its baseline, and sentences where it is right and where it is wrong.
+    def info(self, blobs: Blobs) -> BlocksSection:
+        """The best head of each kind, and inputs that show it."""
+        terms = self.terms
+        return blocks.section(
+            terms.of,
+            f"{terms.title}, head by head",
+            f"Each row is a {terms.kind} with the head that is right about its {terms.instances} most often. The "
+            f"dashed line is the best {terms.baseline}. Choose a row to see where its head is right and where it is "
+            "wrong.",
+            [self._table(), *(blocks.paragraph(line, tone="note") for line in self.remarks())],
+            self._notes(),
+            self.command,
+        )
 
-        Args:
-            name: what the table is saved as.
-            rows: of best heads, with `columns`, those of `more`, and three texts: ``rule``, how the best baseline is
-                called, ``none``, what is said of a row without sentences, and ``meaning``, what its label means.
-            columns: those that are saved; the first names the kinds.
-            more: what stands behind q.
-            others: rows below.
-        """
-        kind = columns[0]
-        best = f"the best {self.terms.baseline}"
+    def remarks(self) -> Sequence[str]:
+        """What is said below the table."""
+        return ()
+
+    @abstractmethod
+    def method(self, n: str, meta: Mapping[str, Any], corpus: str) -> tuple[str, list[str]]:
+        """What is right, over so many instances of a corpus, and what else is said of it, for the notes."""
+
+    def extra(self, kinds: Sequence[str]) -> tuple[Mapping[Any, Any], list[CellInfo | str], Any]:
+        """Columns that stand beside those of these kinds, their cells behind q, and rows below."""
+        return {}, [], None
+
+    def _table(self) -> TableBlock:
+        """The best head of each kind against its baseline, and sentences where it is right and where it is wrong."""
+        terms, rows = self.terms, self.rows
+        kind, *_ = columns = [*rows.columns]
+        names = rows[kind].tolist()
+        best = f"the best {terms.baseline}"
         chosen: list[str | None] = []
         for row in rows.itertuples():
             head = "" if row.few else str(Head(int(row.layer), int(row.head)))
@@ -209,14 +222,21 @@ class BestHeads(Section):
             chosen.append(
                 None if number(row.split_accuracy) is None else f"{how}, 95\u00a0% {span(low, high)}"
             )
-        arrows = [str(direction).replace("->", "→") for direction in rows["direction"]]
+        rules = zip(rows[terms.rule], rows["baseline_accuracy"], strict=True)
+        more, cells, others = self.extra(names)
         few = rows["few"].to_numpy(bool)
-        rows = rows.assign(arrow=arrows, chosen=chosen)
+        rows = rows.assign(
+            arrow=[str(direction).replace("->", "→") for direction in rows["direction"]],
+            chosen=chosen,
+            rule=[None if number(score) is None else signed(rule, "at") for rule, score in rules],
+            meaning=[words and f"  {words}" for words in map(terms.meaning, names)],
+            **more,
+        )
         cases = [None if row.few else self._cases(row) for row in rows.itertuples()]
         shown = [place for place, one in enumerate(cases) if one and one["links"]]
         ends = ("ci_low", "ci_high")
         return blocks.table(
-            name,
+            f"{terms.link}s",
             rows,
             columns,
             [
@@ -224,19 +244,19 @@ class BestHeads(Section):
                 *(blocks.bar("accuracy", *ends, "baseline_accuracy"), blocks.figure("accuracy", *ends)),
                 CellInfo(of="split_accuracy", low="split_low", high="split_high", title="chosen"),
                 CellInfo(of="baseline_accuracy", under="rule"),
-                *(CellInfo(of="q", title="p"), *more),
+                *(CellInfo(of="q", title="p"), *cells),
             ],
-            of=self.terms.of,
-            title=f"{self.terms.kinds.capitalize()} and their best heads",
+            of=terms.of,
+            title=f"{terms.kinds.capitalize()} and their best heads",
             reasons=[
                 None if faint else reason
                 for faint, reason in zip(few, map(self.reason, rows.itertuples()), strict=True)
             ],
             faint="few",
             others=others,
-            off=f"No counterpart among these {self.terms.kinds}",
+            off=f"No counterpart among these {terms.kinds}",
             cases=CasesInfo(
-                link=f"the {self.terms.kinds[:-1]}" if kind == "relation" else "the link",
+                link=f"the {terms.link}",
                 sentences=[{**item, "words": [*map(plain_text, item["words"])]} for item in self.sentences],
                 texts=[],
                 rows=cases,
@@ -253,106 +273,74 @@ class BestHeads(Section):
             about=f"{head.paper} in papers, {row.arrow}, right in {fixed(100 * row.accuracy, 1)}\u00a0% of "
             f"{int(row.n):,}",
             missing=f"None among the {sentences} that were drawn.",
-            none=row.none,
+            none=f"These are all {self.terms.kinds} together; choose one to see sentences."
+            if row[1] in self.together and len(self.rows) > 1
+            else "None that is short enough for this page was drawn.",
             towards=row.direction in ("row", "dep->head"),
             links=[*right, *wrong],
             mentions=[],
         )
 
+    def _notes(self) -> list[str]:
+        terms, meta = self.terms, description(self.result)
+        name = plain_text(str(meta.get("corpus", {}).get("name") or "the corpus"))
+        right, details = self.method(f"{int(self.result['n'].values[0]):,} {terms.instances}", meta, name)
+        clusters = meta["clusters"]
+        return [
+            right,
+            f"Bars are accuracies on the very {terms.instances} that the head was chosen on, with 95 % intervals given "
+            f"the choice; split is of heads chosen on other {clusters} than they are scored on, choice included.",
+            *details,
+            "The best of many heads is best by luck too: “split” is what the head that is best on "
+            f"{CHOSEN_ON} of the {clusters} gets on the rest, over {DIVISIONS} divisions, with its interval, choice "
+            "included, and how often that head was the one in the row. q is the share of false discoveries among the "
+            f"{terms.kinds} up to this one, for the claim that such a head beats every {terms.baseline} on the same "
+            f"{terms.instances}.",
+            note(meta),
+            f"{terms.kinds.capitalize()} of fewer than {int(meta['least'])} {terms.instances} are grey and have no "
+            "best head.",
+        ]
+
 
 class Linked(BestHeads):
     """The best head of each label, a row each."""
 
-    terms: ClassVar[Terms] = _TERMS
+    terms: ClassVar[Terms] = Terms(
+        "label", "links", "the target", "simple rule", "baseline", "labels", "link", "links", "Links"
+    )
     together: ClassVar[tuple[str, ...]] = (ALL,)
     pictured: ClassVar[str | None] = "links"
 
-    def info(self, blobs: Blobs) -> BlocksSection:
-        """The best head of each label, and inputs that show it."""
-        rows = self.rows
-        rules = [
-            None
-            if number(accuracy) is None
-            else f"at {rule.replace('-', '−')}"
-            if rule.startswith(("+", "-"))
-            else rule
-            for rule, accuracy in zip(rows["baseline"], rows["baseline_accuracy"], strict=True)
-        ]
-        together = [name == ALL and len(rows) > 1 for name in rows["label"]]
-        none = [
-            "These are all labels together; choose one to see sentences."
-            if all_of_them
-            else NONE_DRAWN.format("input")
-            for all_of_them in together
-        ]
-        return blocks.section(
-            "links",
-            "Links, head by head",
-            self._about(),
-            [
-                self.table(
-                    "links",
-                    rows.assign(rule=rules, none=none, meaning=None),
-                    [*rows.columns],
-                    more=("mass", "rank"),
-                ),
-                *(blocks.paragraph(line, tone="note") for line in _unasked(self.result)),
-            ],
-            self._notes(),
-            self.command,
-        )
+    def extra(self, kinds: Sequence[str]) -> tuple[Mapping[Any, Any], list[CellInfo | str], Any]:
+        """The attention that targets get, and their rank."""
+        return {}, ["mass", "rank"], None
 
-    def _about(self) -> str:
+    def method(self, n: str, meta: Mapping[str, Any], corpus: str) -> tuple[str, list[str]]:
+        """What is right, and what simple rules are."""
         return (
-            "Each row is a label with the head that is right about its links most often. The dashed line is the best "
-            "simple rule. Choose a row to see where its head is right and where it is wrong."
+            "For each source of a link, the word or token that a head looks at most (row), or that looks at it most "
+            f"(column), is its choice, and right where it is a target: over {n} in {int(meta['inputs']):,} inputs of "
+            f"{corpus}.",
+            [
+                "Attention to several tokens is the sum over them, from several tokens the mean; a source does not "
+                "choose itself, and nothing is renormalised. Several links with the same source and label mean that "
+                "any of their targets is right.",
+                "Simple rules look at no attention: the word or token at an offset, the nearest candidate, the nearest "
+                "with the same string, and chance, the share of candidates that are targets; between two texts, places "
+                "are counted in each. Mass is the mean attention that the targets get, rank the mean rank of the first "
+                "of them among the candidates, of sources that have some.",
+            ],
         )
 
-    def _notes(self) -> list[str]:
-        meta = description(self.result)
-        n = int(self.result["n"].values[0])
-        name = meta.get("corpus", {}).get("name") or "the corpus"
+    def remarks(self) -> list[str]:
+        """Count the sources without candidates, in each direction in which others of their label have some."""
+        result: Any = self.result
+        labels = [label for label in result["label"].values if label != ALL or result.sizes["label"] == 1]
+        some = result.sel(label=labels)
+        missing = some["n"] - some["asked"].where(some["asked"] > 0, some["n"])
         return [
-            "For each source of a link, the word or token that a head looks at most (row), or that looks at it most "
-            f"(column), is its choice, and right where it is a target: over {n:,} links in {int(meta['inputs']):,} "
-            f"inputs of {plain_text(str(name))}.",
-            "Bars are accuracies on the very links that the head was chosen on, with 95 % intervals given the choice; "
-            f"split is of heads chosen on other {meta['clusters']} than they are scored on, choice included.",
-            "Attention to several tokens is the sum over them, from several tokens the mean; a source does not choose "
-            "itself, and nothing is renormalised. Several links with the same source and label mean that any of their "
-            "targets is right.",
-            "Simple rules look at no attention: the word or token at an offset, the nearest candidate, the nearest "
-            "with the same string, and chance, the share of candidates that are targets; between two texts, places are "
-            "counted in each. Mass is the mean attention that the targets get, rank the mean rank of the first of them "
-            "among the candidates, of sources that have some.",
-            split_note(str(meta["clusters"]), "labels", "simple rule", "links"),
-            note(meta),
-            f"Labels of fewer than {int(meta['least'])} links are grey and have no best head.",
+            f"{direction}: {int(count):,} of {int(some['n'].sum()):,} sources have no candidates: no head is right "
+            "there, and mass, rank and average precision are over the others"
+            for direction, count in zip(some["direction"].values, missing.sum("label").values, strict=True)
+            if count
         ]
-
-
-def _unasked(result: Any) -> list[str]:
-    """Count the sources without candidates, in each direction in which others of their label have some."""
-    labels = [label for label in result["label"].values if label != ALL or result.sizes["label"] == 1]
-    some = result.sel(label=labels)
-    missing = some["n"] - some["asked"].where(some["asked"] > 0, some["n"])
-    return [
-        f"{direction}: {int(count):,} of {int(some['n'].sum()):,} sources have no candidates: no head is right there, "
-        "and mass, rank and average precision are over the others"
-        for direction, count in zip(some["direction"].values, missing.sum("label").values, strict=True)
-        if count
-    ]
-
-
-NONE_DRAWN = "No {} that is short enough for this page was drawn."
-
-
-def split_note(clusters: str, kinds: str, rule: str, instances: str) -> str:
-    """What the columns split and q are."""
-    return (
-        "The best of many heads is best by luck too: “split” is what the head that is best on "
-        f"{CHOSEN_ON} of the {clusters} gets on the rest, over {DIVISIONS} divisions, with its interval, "
-        "choice included, and how often that head was the one in the row. q is the share of false "
-        f"discoveries among the {kinds} up to this one, for the claim that such a head beats every "
-        f"{rule} on the same {instances}."
-    )

@@ -14,7 +14,6 @@ from headscope.analyses.links.coref.statistics import (
     Mentioned,
     annotated,
     by_rules,
-    candidates,
     dataset,
     every_head,
     items,
@@ -91,13 +90,6 @@ def test_a_full_string_beats_a_nearer_head_word() -> None:
     (item,) = items([one, two, say(6, "dog", "1", text="a dog")])
     assert by_rules(item)["sieve"] == 0
     assert by_rules(item)["head_match"] == 3
-
-
-def test_candidates_by_hand() -> None:
-    item = items(TEXT)[1]
-    assert candidates("preceding_mentions", item, TEXT, 15).tolist() == [0, 3, 7]
-    assert candidates("other_mentions", item, TEXT, 15).tolist() == [0, 3, 7, 11, 13]
-    assert candidates("any_word", item, TEXT, 12).tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 11]
 
 
 def test_types_and_persons() -> None:

@@ -74,7 +74,7 @@ def test_few_instances_are_never_crowned_and_roots_have_no_row() -> None:
         "nsubj",
         "csubj",
     ]
-    assert any("fewer than 10 instances" in note for note in info["notes"])
+    assert any("fewer than 10 words" in note for note in info["notes"])
 
 
 def test_labels_of_the_paper_are_mapped_or_said_to_have_no_counterpart() -> None:
@@ -185,7 +185,7 @@ def test_relations_that_a_head_knows_are_named_by_their_gain() -> None:
     found = known_relations({"amod": 0.9, "det": 1.0, "obj": 0.2})
     assert sample.said(Syntax(found)) == [
         "Of 3 dependency relations with enough words, 2 have a head that finds the other word better than the best "
-        "offset: det (determiner → noun) L7H0 (100%, by offset 50%), amod (adjective → noun) L7H0 (90%, 50%)."
+        "offset: det (determiner → noun) L7H0 (100%, by offset +1 50%), amod (adjective → noun) L7H0 (90%, by offset +1 50%)."
     ]
     line = Syntax(found).findings()[0]
     assert [(part["layer"], part["head"]) for part in line if part["head"] is not None] == [(7, 0), (7, 0)]
@@ -193,7 +193,7 @@ def test_relations_that_a_head_knows_are_named_by_their_gain() -> None:
 
 def test_more_relations_than_are_named_are_counted() -> None:
     found = known_relations({f"r{number}": 1.0 for number in range(7)})
-    assert sample.said(Syntax(found))[0].endswith("r4 L7H0 (100%, 50%) and 2 more.")
+    assert sample.said(Syntax(found))[0].endswith("r4 L7H0 (100%, by offset +1 50%) and 2 more.")
 
 
 def test_no_relation_is_known_or_none_has_enough_words() -> None:
@@ -217,7 +217,7 @@ def test_a_figure_of_a_choice_says_whose_it_is() -> None:
     assert row["times"] < 150
     (line,) = sample.said(Syntax(found))
     assert line.endswith(
-        f"det (determiner → noun) {Head(row['layer'], row['head'])} ({percent(row['accuracy'])}, by offset 0%; "
+        f"det (determiner → noun) {Head(row['layer'], row['head'])} ({percent(row['accuracy'])}, by offset −1 0%; "
         f"{percent(row['split_accuracy'])} where the best head is chosen on other documents, "
         f"{Head(row['layer'], row['head'])} in {row['times']} of 200 choices)."
     )

@@ -16,21 +16,12 @@ from headscope.analyses.links.syntax.statistics import (
     by_offsets,
     dataset,
     every_head,
-    predictions,
     table,
 )
 from headscope.errors import InputError
 from headscope.statistics.jackknife import LEAST
 from headscope.statistics.resample import Answers
 from headscope.statistics.significance import false_discovery
-
-
-def test_predictions_by_hand() -> None:
-    """*the cat sleeps*: the row of each word, and its column, without the word itself."""
-    weights = np.array([[0.9, 0.1, 0.0], [0.2, 0.3, 0.5], [0.4, 0.4, 0.2]])
-    row, column = predictions(weights[None])
-    assert row.tolist() == [[1, 2, 0]]  # of equal weights the first
-    assert column.tolist() == [[2, 2, 1]]
 
 
 def test_offsets_by_hand() -> None:

@@ -93,7 +93,7 @@ def coreference(
             warnings.warn(
                 f"{corpus.name}: head words of mentions: {HEAD_RULES[by]}", HeadscopeWarning, stacklevel=2
             )
-    return _Mentions(model, size, rows).over(
+    return Antecedents(model, size, rows).over(
         KIND,
         corpus,
         replace(through, limit=None),
@@ -128,12 +128,12 @@ def _mention_heads(texts: Iterable[Example]) -> By | None:
     return None
 
 
-class _Mentions(Engine):
+class Antecedents(Engine):
     """The antecedents of each mention in windows of text."""
 
     documents = True
 
-    def __init__(self, model: Model, window: int, rows: Rows) -> None:
+    def __init__(self, model: Model, window: int, rows: Rows = "mean") -> None:
         among: Mapping[statistics.Candidates, Candidates] = {
             "preceding_mentions": "earlier listed",
             "other_mentions": "listed",
@@ -150,9 +150,11 @@ class _Mentions(Engine):
     def links(self, example: Example) -> Sequence[Link]:
         """The links from the head word of each mention to those of its antecedents, among those of all mentions."""
         mentions, items = statistics.annotated(example)
-        heads = tuple(_word(word) for word in sorted({mention.head for mention in mentions}))
+        heads = tuple(of_word(word) for word in sorted({mention.head for mention in mentions}))
         return [
-            Link(_word(item.mention.head), tuple(map(_word, item.right)), item.mention.type, heads)
+            Link(
+                of_word(item.mention.head), tuple(map(of_word, sorted(item.right))), item.mention.type, heads
+            )
             for item in items
         ]
 
@@ -167,7 +169,8 @@ class _Mentions(Engine):
         return np.array(right, np.bool_).reshape(len(self.baselines), len(items))
 
 
-def _word(word: int) -> Span:
+def of_word(word: int) -> Span:
+    """A word as a span."""
     return Span(word, word + 1)
 
 

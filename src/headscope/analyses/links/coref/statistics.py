@@ -21,7 +21,6 @@ import xarray as xr
 from headscope.analyses.links.coref.headword import mention_head
 from headscope.analyses.links.statistics import stacked
 from headscope.analyses.links.sums import LinkSums
-from headscope.core.arrays import Ints
 from headscope.core.heads import Head
 from headscope.corpora import Example
 from headscope.corpora.conll2012 import pronoun
@@ -136,15 +135,6 @@ def _agree(first: Mapping[str, str], second: Mapping[str, str]) -> bool:
         name not in first or name not in second or first[name] == second[name]
         for name in ("Number", "Gender", "Person")
     )
-
-
-def candidates(kind: Candidates, item: Item, mentions: Sequence[Mentioned], words: int) -> Ints:
-    """Places of the words among which a head chooses, in order."""
-    if kind == "any_word":
-        places = set(range(words))
-    else:
-        places = {mention.head for mention in (item.before if kind == "preceding_mentions" else mentions)}
-    return np.array(sorted(places - {item.mention.head}), np.int64)
 
 
 def nothing(windows: int) -> InputError:

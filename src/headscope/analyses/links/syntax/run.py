@@ -113,8 +113,7 @@ def syntax(
     by = tuple(offsets) if offsets is not None else _CODE_OFFSETS if code else OFFSETS
     if trees:
         spanning.maker()
-    words = _Trees(model, by, rows, code=code, trees=trees)
-    return words.over(
+    return Dependencies(model, by, rows, code=code, trees=trees).over(
         KIND,
         treebank,
         RunOptions(**options),
@@ -136,10 +135,18 @@ def relations_of(example: Example) -> list[Link]:
     ]
 
 
-class _Trees(Engine):
+class Dependencies(Engine):
     """The head of each word, by its row and by its column."""
 
-    def __init__(self, model: Model, offsets: Sequence[int], rows: Rows, *, code: bool, trees: bool) -> None:
+    def __init__(
+        self,
+        model: Model,
+        offsets: Sequence[int] = OFFSETS,
+        rows: Rows = "mean",
+        *,
+        code: bool = False,
+        trees: bool = False,
+    ) -> None:
         ways = [
             Way(name, direction, "any") for name, direction in zip(DIRECTIONS, ("row", "column"), strict=True)
         ]

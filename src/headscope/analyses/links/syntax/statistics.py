@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
@@ -43,18 +42,6 @@ COLUMNS = (
     "baseline_accuracy",
 )
 """Columns of the tables; that of best heads has `CHOSEN` as well."""
-
-
-def predictions(weights: npt.NDArray[Any]) -> tuple[Ints, Ints]:
-    """The word that each word's row and column gives or gets most of, its own place left out.
-
-    ``[head word word] -> [head word], [head word]``: ``dep->head`` and ``head->dep``. Of equal weights the first
-    counts. A word alone in its sentence predicts itself.
-    """
-    weights = weights.copy()
-    words: Ints = np.arange(weights.shape[-1], dtype=np.int64)
-    weights[..., words, words] = 0.0
-    return weights.argmax(-1), weights.argmax(-2)
 
 
 def by_offsets(count: int, offsets: Sequence[int], *, clip: bool = False) -> Ints:
