@@ -105,8 +105,8 @@ def _shown(
     shown: list[_Shown] = []
     for right in (True, False):
         numbers = sorted(range(len(texts)), key=lambda number: number not in indices)
-        found = (_choice(maps[number], engine, texts[number], number, way, right) for number in numbers)
-        for choice in islice(filter(None, found), SHOWN):
+        firsts = (_choice(maps[number], engine, texts[number], number, way, right) for number in numbers)
+        for choice in islice(filter(None, firsts), SHOWN):
             choice.mention["window"] = indices.setdefault(choice.text, len(indices))
             shown.append(choice)
     return shown
