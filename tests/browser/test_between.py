@@ -10,8 +10,6 @@ import pytest
 
 from headscope.core.maps import AttentionMaps
 from headscope.views.explorer import Input, explorer_page
-from tests.helpers.page_controls import ALL
-from tests.helpers.tabs import Tabs
 from tests.helpers.view_sample import neurons, some
 
 pytestmark = pytest.mark.browser
@@ -120,26 +118,6 @@ def test_a_cell_of_the_matrix_and_a_neuron_choose_too(open_page: Callable[..., A
     assert listed(page, 0) == ranked(2, 6)
     page.keyboard.press("1")  # the grid of the model alone keeps the ranking
     assert page.locator(".between").is_visible()
-
-
-def test_a_finger_chooses_two_tokens(tabs: Tabs, tmp_path: Any):
-    path = tmp_path / "page.html"
-    path.write_text(page_of(MAPS), encoding="utf-8")
-    size = {"width": 800, "height": 900, "has_touch": True, "is_mobile": True}
-    tab = tabs.take(ALL, scheme="light", **size)
-    page = tab.ready(path.as_uri())
-    page.locator(".hv .toks.l .tok").nth(3).tap()
-    page.locator(".hv .toks.r .tok").nth(1).tap()
-    assert listed(page, 0) == ranked(3, 1)
-    assert page.locator(".answer").inner_text().startswith(f"From cat to it: {ranked(3, 1)[0]} ")
-    page.get_by_role("button", name="clear").tap()
-    assert not page.locator(".between").is_visible()
-    page.get_by_role("radio", name="Matrix").tap()
-    box = page.locator(".matrix.big .ov").bounding_box()
-    for column in (1, 5):
-        page.touchscreen.tap(box["x"] + (column + 0.5) * box["width"] / 8, box["y"] + 2.5 * box["height"] / 8)
-    assert listed(page, 0) == ranked(2, 5)
-    tabs.give(tab)
 
 
 def test_two_inputs_have_a_ranking_each(open_page: Callable[..., Any]):

@@ -429,29 +429,3 @@ def test_an_untrusted_notebook_shows_a_picture(
     picture.wait_for()
     assert picture.evaluate("(image) => image.naturalWidth") > 300
     assert tab.locator(".jp-OutputArea-output", has_text="Error").count() == 0
-
-
-def test_a_course_lab_checks_what_was_clicked(lab: Server, tab: Any) -> None:
-    """That Python hears of clicks in Notebook 7 is shown above."""
-    errors = complaints(tab)
-    cells = (
-        "import headscope as hs\nlab = hs.lab('heads')",
-        "lab.show(2, guess='The token before')",
-        "print(lab.check(2))",
-        "print(lab.check(1, 72))",
-    )
-    book = nbformat.v4.new_notebook(cells=list(map(nbformat.v4.new_code_cell, cells)), metadata=KERNEL)
-    path, url = lab.write(book)
-    lab.attach(path)
-    tab.goto(url)
-    run_all(tab)
-    view = cell_of(tab, 1).locator(".inbook")
-    view.locator(".hv .toks.r .tok").first.wait_for()
-    assert run_cell(tab, 2).startswith("This head is not it.")
-    across = view.locator(".collabels span").nth(2).bounding_box()
-    down = view.locator(".rowlabels span").nth(0).bounding_box()
-    tab.mouse.click(across["x"] + across["width"] / 2, down["y"] + down["height"] / 2)
-    view.locator("h2", has_text="Layer 0, head 2").wait_for()
-    eventually(lambda: run_cell(tab, 2).startswith("Yes. L0H2"), "the check sees the head that is open")
-    assert run_cell(tab, 3).startswith("Show the picture first")
-    assert errors == []

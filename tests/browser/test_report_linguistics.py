@@ -169,13 +169,6 @@ def bar_of(row: Any) -> dict[str, list[float]]:
     )
 
 
-def in_order(part: Any) -> list[str]:
-    """The headings of what is shown, and what stands below each."""
-    return part.locator("h4, [data-kind]").evaluate_all(
-        "all => all.map(one => one.dataset.kind ? `a ${one.dataset.kind} one` : one.textContent)"
-    )
-
-
 def test_rows_of_relations_say_what_was_found(open_page: Any, planted: str) -> None:
     page = unfolded(open_page(planted))
     body = page.locator("[data-section=syntax] tbody")
@@ -220,113 +213,6 @@ def test_rows_of_relations_say_what_was_found(open_page: Any, planted: str) -> N
     assert found["prep"][0][1:] == [""] * 7 + [".667 | prep 7-4"]
     assert found["all"][0][8] == ".345 | All 7-6"
     assert "headscope syntax trees.conllu" in page.locator("[data-section=syntax]").inner_text()
-
-
-def test_rows_of_coreference_say_what_was_found(open_page: Any, planted: str) -> None:
-    page = unfolded(open_page(planted))
-    section = page.locator("[data-section=coref]")
-    assert section.locator("thead th").all_inner_texts() == [
-        *("system", "chooses among", "all (48)", "split,\nchoice\nincluded", "beside\nthe best\nrule"),
-        *("pronoun (36)", "nominal (12)"),
-    ]
-    found, printed = (
-        [cells(row) for row in body.locator("tr").all()] for body in section.locator("tbody").all()[:2]
-    )
-    assert [row[:2] for row in found] == [
-        *(
-            [rule, "preceding mentions"]
-            for rule in ("nearest", "head match", "head match, else nearest", "sieve")
-        ),
-        ["L1H0 2-1, best head", "preceding mentions"],
-        ["L1H0 2-1, best head", "other mentions"],
-        ["L2H3 3-4, best head", "any word"],
-    ]
-    systems = rows(sample.coref().info(Blobs()), "systems")
-
-    def said(row: Any, name: str) -> str:
-        share = f"{row[name]:.3f}"
-        ends = [f"{row[name + end]:.2f}".removeprefix("0").replace("1.00", "1") for end in ("_low", "_high")]
-        return f"{share.removeprefix('0').replace('1.000', '1')} | {' – '.join(ends)}"
-
-    types = ("all", "pronoun", "nominal")
-    assert [[row[2], *row[5:]] for row in found] == [[said(row, name) for name in types] for row in systems]
-    assert found[0][2].startswith(".250 | ")
-    assert found[0][3:5] == ["–", "–"]
-    assert found[6][3:5] == [said(systems[6], "split"), said(systems[6], "difference")]
-    assert systems[6]["difference"] == 0.5
-    by_label = {row[0]: row[1:] for row in printed}
-    assert by_label["head 5-4"] == ["in the paper", ".65", "", "", ".64", ".58"]
-    assert by_label["neural coreference"] == ["in the paper", ".83", "", "", "–", "–"]
-    assert "headscope coref x.conllu" in section.inner_text()
-
-
-def test_mentions_are_shown_as_they_were_chosen(open_page: Any, planted: str) -> None:
-    page = unfolded(open_page(planted))
-    section = page.locator("[data-section=coref]")
-    section.locator("tbody tr").nth(4).click()
-    assert page.locator(".openhead h2").inner_text() == "L1H0"
-    assert section.locator("button[aria-pressed=true]").count() == 1
-    assert section.locator("tr.chosen td").first.inner_text() == "preceding mentions"
-    assert section.locator(".cases h3").inner_text() == "L1H0 chooses among preceding mentions"
-    right, wrong = (section.locator(f".mentions[data-kind={kind}]") for kind in ("right", "wrong"))
-    assert (right.count(), wrong.count()) == (1, 1)
-    assert in_order(section) == ["right", "a right one", "wrong", "a wrong one"]
-    assert right.locator("> span").first.inner_text() == "she → Ann .250"
-    assert right.locator(".text").inner_text() == "Ann's cat (she) saw it"
-    said = "spans => spans.map(span => [span.className.replace('said ', ''), span.textContent])"
-    expected = [["before choice right", "Ann"], ["before", "'s"], ["mention", "she"]]
-    assert right.locator(".said").evaluate_all(said) == expected
-    assert wrong.locator("> span").first.inner_text() == "it → Ann .125"
-    assert wrong.locator(".said").evaluate_all(said) == [
-        *(["before choice", "Ann"], ["before", "'s cat"], ["mention", "it"])
-    ]
-    right.click()
-    wait_for_head(page, "L1H0", "1")
-    section.locator("tbody tr").nth(6).click()
-    assert section.locator(".mentions .text").all_inner_texts() == ["Bob, he"]
-    assert section.locator(".cases .say").inner_text() == "None in the texts that were drawn."
-    section.locator(".mentions").click()
-    wait_for_head(page, "L2H3", "0")
-    assert section.locator("tr[aria-selected=true]").count() == 1
-
-
-def test_probes_stand_beside_the_printed_ones(open_page: Any, planted: str) -> None:
-    page = open_page(planted)
-    section = page.locator("[data-section=probes]")
-    assert section.get_by_role("note").inner_text() == (
-        "Too small to conclude from: trained on 100 sentences and scored on 30."
-    )
-    found, printed = (
-        [cells(row) for row in body.locator("tr").all()] for body in section.locator("tbody").all()[:2]
-    )
-    assert found == [
-        ["right-branching", "", ".300 | .250 – .350", ".400", "–", "–", "0", ".26"],
-        ["attention", "", ".600 | .500 – .750", ".650", ".450", "−.150", "1,440", ".61"],
-    ]
-    assert [row[0] for row in printed] == [
-        *(
-            "structural probe (undirected, not comparable)",
-            "distances and GloVe",
-            "random-init attention and GloVe",
-        ),
-        "attention and GloVe",
-    ]
-    assert [row[-1] for row in printed] == [".80", ".58", ".30", ".77"]
-    drawn = bar_of(section.locator("tbody tr").nth(1))
-    assert drawn["value"] + drawn["reach"] == pytest.approx([0.6, 0.5, 0.75])
-
-
-@pytest.mark.parametrize(
-    ("kind", "row"),
-    [
-        ("probes", "attention,0.6,0.5,0.75,0.65,0.5,0.45,-0.15,1440"),
-        ("probes", "right-branching,0.3,0.25,0.35,0.4,,,,0"),
-    ],
-)
-def test_figures_are_saved_as_they_are(open_page: Any, planted: str, kind: str, row: str) -> None:
-    page = open_page(planted)
-    button = page.get_by_title(f"Save {kind} as CSV")
-    assert row in saved(button).splitlines()
 
 
 def test_coreference_is_saved_as_the_command_writes_it(open_page: Any, planted: str) -> None:

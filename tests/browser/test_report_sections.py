@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import xml.etree.ElementTree as ET
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from headscope.analyses.roles.statistics import COLUMNS
-from tests.helpers.report_whole import HEADS, ROLES, whole_report
+from tests.helpers.report_whole import ROLES, whole_report
 
 pytestmark = pytest.mark.browser
 
@@ -29,13 +23,6 @@ def opened(page: Any, layer: int, head: int, fragment: str = "") -> None:
         arg=[layer, head, fragment],
     )
     assert page.locator(".openhead h2").inner_text() == f"L{layer}H{head}"
-
-
-def saved(page: Any, section: str, kind: str) -> str:
-    with page.expect_download() as download:
-        page.locator(f"[data-section={section}] .saves").first.get_by_role("button", name=kind).first.click()
-    assert download.value.suggested_filename.startswith("a-model-")
-    return Path(download.value.path()).read_text(encoding="utf-8")
 
 
 def test_every_section_is_there_with_its_caption_and_command(open_page: Any, html: str):
@@ -69,15 +56,6 @@ def test_the_map_says_what_a_point_is(open_page: Any, html: str):
     assert key[-3:] == ["separators (1)", "previous token (1)", "none of these (10)"]
 
 
-def test_layers_by_their_distance(open_page: Any, html: str):
-    page = open_page(html)
-    page.locator("[data-section=clusters] summary", has_text="Layer by layer").click()
-    cells = page.locator("[data-section=clusters] details .plot text").all_text_contents()
-    # Layers 0 and 1 are four heads apart, each a twentieth: on average 0.2.
-    assert cells[9:11] == [".20", ".40"], cells
-    assert "p = " in page.locator("[data-section=clusters]").inner_text()
-
-
 def test_a_card_opens_its_head_on_its_examples(open_page: Any, html: str):
     page = open_page(html, fragment="#head=L1H2")
     cards = page.locator(".card")
@@ -103,29 +81,6 @@ def test_a_card_opens_its_head_on_its_examples(open_page: Any, html: str):
     opened(page, 2, 3)
     page.get_by_role("switch", name="All 12 heads").click()
     assert [each.get_attribute("data-head") for each in cards.all()] == ["L0H1", "L1H2", "L2H3"]
-
-
-def test_what_is_saved(open_page: Any, html: str):
-    page = open_page(html)
-    rows = list(csv.DictReader(io.StringIO(saved(page, "roles", "CSV"))))
-    assert list(rows[0]) == list(COLUMNS)
-    assert [row["role"] for row in rows] == [ROLES.get(head, "none") for head in HEADS]
-    assert [row["paper"] for row in rows] == [head.paper for head in HEADS]
-    rows = list(csv.DictReader(io.StringIO(saved(page, "clusters", "CSV"))))
-    assert list(rows[0])[:5] == ["layer", "head", "paper", "x", "y"]
-    place = np.array([float(row["x"]) for row in rows])
-    assert np.allclose(np.abs(np.diff(place)), 0.05, atol=1e-3)
-    rows = list(csv.DictReader(io.StringIO(saved(page, "cards", "CSV"))))
-    assert len(rows) == 12 * 4
-    assert rows[0]["text"].startswith("bee0")
-    rows = list(csv.DictReader(io.StringIO(saved(page, "classes", "CSV"))))
-    assert {row["measure"] for row in rows} == {"sep", "first"}
-    for section, least in (("classes", 24), ("clusters", 24), ("layers", 48)):
-        drawn = ET.fromstring(saved(page, section, "SVG"))
-        assert len([each for each in drawn.iter() if each.get("data-row")]) >= least
-        assert all(each.get("class") is None for each in drawn.iter())
-        texts = {"".join(each.itertext()) for each in drawn.iter() if each.tag.endswith("text")}
-        assert texts & {"Attention to", "by layer", "previous token"}
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

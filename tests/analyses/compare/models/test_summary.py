@@ -14,6 +14,7 @@ from headscope.analyses.compare.models.section import Compare
 from headscope.core.heads import Head
 from headscope.views.blobs import Blobs
 from headscope.views.page import script_json
+from tests.helpers import golden
 from tests.helpers.section_blocks import names, rows
 from tests.helpers.section_blocks import table as table_of
 
@@ -93,93 +94,13 @@ def said(one: Compare) -> list[str]:
     return ["".join(part["text"] for part in line) for line in one.findings()]
 
 
-def test_drift_with_its_error_and_the_heads_at_both_ends() -> None:
-    assert said(compare())[0] == (
-        "Beside itself with untrained weights, heads attend 0.19 ± 0.01 nats a row apart on average "
-        "(Jensen–Shannon; 0 would be no difference, 0.69 nothing in common): from 0.05 (L1H0) to 0.60 (L0H1)."
-    )
-    assert said(compare(kind="other"))[0].startswith("Beside other, heads attend 0.19")
-    assert said(compare(kind="redrawn"))[0].startswith("Beside another draw of its untrained weights, heads")
-    assert said(compare(error=np.nan))[0].startswith(
-        "Beside itself with untrained weights, heads attend 0.19 nats a row"
-    )
-
-
-def test_one_head_and_no_difference() -> None:
-    assert said(compare([[0.3]])) == [
-        "Beside itself with untrained weights, L0H0 attends 0.30 ± 0.01 nats a row apart "
-        "(Jensen–Shannon; 0 would be no difference, 0.69 nothing in common)."
-    ]
-    assert said(compare(np.zeros((2, 3)), kind="other")) == [
-        "Beside other, all 6 heads attend exactly alike."
-    ]
-    assert said(compare([[0.0]], kind="other")) == ["Beside other, its only head attends exactly alike."]
-
-
-def test_heads_that_are_not_there_are_neither_most_nor_least() -> None:
-    (line, *_) = said(compare([[0.1, 0.6, np.nan], [0.05, 0.1, np.nan]]))
-    assert line.endswith("from 0.05 (L1H0) to 0.60 (L0H1).")
-
-
-def test_layers_are_told_apart_where_their_errors_allow_it() -> None:
-    assert said(compare())[1] == (
-        "Moved more than heads do on average: layer 0 (0.30 ± 0.01 nats); less than heads do on average: layer 1 "
-        "(0.08 ± 0.01 nats) (q ≤ 0.05)."
-    )
-    assert said(compare(layer_error=0.1))[1] == "No layer is known to have moved more than another."
-    assert len(said(compare(layer_error=np.nan))) == 1
-
-
-def test_layers_that_are_the_same_in_both_are_named_before_the_others() -> None:
-    assert said(compare([[0.0, 0.0], [0.3, 0.5], [0.1, 0.1]], layer_error=0.001))[1] == (
-        "Exactly alike: layer 0. Moved more than heads do on average: layer 1 (0.400 ± 0.001 nats); less than heads do "
-        "on average: layer 2 (0.100 ± 0.001 nats) (q ≤ 0.05)."
-    )
+def test_each_sentence_goes_the_way_of_its_figures() -> None:
+    """Of golden/compared.txt: what is found is told by the lines below it."""
+    names = {"compare": compare, "np": np, "EVERY": [*np.ndindex(2, 3)]}
+    golden.check("compared.txt", ">>> ", lambda asked: "\n".join(said(eval(asked, names))))
 
 
 PUNCTUATION, ITSELF, BROAD = ("punctuation",), ("itself",), ("broad",)
-
-
-@pytest.mark.parametrize(
-    ("a", "b", "lines"),
-    [
-        ({}, {}, ["Neither here nor untrained is a head known to have one of the roles."]),
-        (
-            {},
-            {(0, 1): ITSELF, (1, 1): BROAD},
-            ["No head is known to have one of the roles here; untrained, 1 head has a role: itself L0H1."],
-        ),
-        (
-            {(0, 1): PUNCTUATION},
-            {},
-            [
-                "1 role of a head here is lost untrained: the score is below that here by more than luck "
-                "(punctuation L0H1)."
-            ],
-        ),
-        (
-            {(0, 1): PUNCTUATION},
-            {(0, 1): PUNCTUATION},
-            ["1 role is there untrained as well, in the same head (punctuation L0H1)."],
-        ),
-        (
-            {(0, 1): PUNCTUATION, (1, 0): ITSELF, (1, 1): BROAD},
-            {(0, 1): PUNCTUATION, (1, 0): ITSELF},
-            ["2 roles are there untrained as well, in the same heads (punctuation L0H1; itself L1H0)."],
-        ),
-        (
-            {(0, 1): (*PUNCTUATION, *ITSELF), (1, 0): ITSELF, (1, 1): ITSELF},
-            {(0, 1): ITSELF, (1, 0): PUNCTUATION},
-            [
-                "1 role is there untrained as well, in the same head (itself L0H1); 3 roles of heads here are lost "
-                "untrained: the score is below that here by more than luck (itself L1H0, L1H1; punctuation L0H1).",
-                "Untrained, 1 head has a role that it does not have here: punctuation L1H0.",
-            ],
-        ),
-    ],
-)
-def test_roles(a: Held, b: Held, lines: list[str]) -> None:
-    assert said(compare(a=a, b=b))[2:] == lines
 
 
 def test_a_role_that_may_be_as_it_was_is_not_called_lost() -> None:
@@ -192,17 +113,6 @@ def test_a_role_that_may_be_as_it_was_is_not_called_lost() -> None:
     )
     (row,) = rows(one.info(Blobs()), "roles")
     assert (row["change"], row["a"], row["b"], row["q_b"]) == ("unclear", 0.9, 0.89, 1.0)
-
-
-def test_many_heads_are_counted_and_other_models_are_named() -> None:
-    every: Held = {(layer, head): ITSELF for layer in range(2) for head in range(3)}
-    assert said(compare(a={}, b=every, kind="other"))[-1] == (
-        "No head is known to have one of the roles here; in other, 6 heads have a role: itself L0H0, L0H1, L0H2, L1H0, L1H1 "
-        "and 1 more."
-    )
-    assert said(compare(a=every, b=every, kind="redrawn"))[-1].startswith(
-        "6 roles are there in the other draw as well, in the same heads (itself L0H0"
-    )
 
 
 def test_other_shapes_are_counted() -> None:
