@@ -14,7 +14,6 @@ import pytest
 import xarray as xr
 
 from headscope.cli.app import commands
-from headscope.console.options import LoadOptions
 from tests.helpers import pages
 from tests.helpers.small_models import save_bert
 from tests.helpers.small_tokenizers import demo, listed
@@ -174,30 +173,6 @@ def test_view_beside_another_model(typed: Typed, monkeypatch: pytest.MonkeyPatch
         typed("view", "The cat sat.", *options, "-o", path)
     widths = [re.search(r'<svg [^>]*width="([\d.]+)"', path.read_text("utf-8")) for path in (column, inches)]
     assert [float(found[1]) / 96 for found in widths if found] == pytest.approx([3.3, 5], abs=0.01)
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--heads", "1,x"), "--heads: expected numbers from 0 such as 0,3, found '1,x'"),
-        (("--head", "1", "--heads", "2"), "--head: expected one of --head and --heads, found both"),
-        (
-            ("--against", "a", "--against-text", "b"),
-            "--against: expected one of --against and --against-text, found both",
-        ),
-        *(
-            (("--replay", *text), "--replay: expected one file, found another text beside it")
-            for text in (["A dog."], ["--against-text", "b"], ["--target", "Un chat."])
-        ),
-        (("--width", "column"), "--width: expected a picture (.svg, .pdf, .png), found -o view.html"),
-        (("--width", "3in", "-o", "a.svg"), "--width: expected column, page or inches, found '3in'"),
-    ],
-)
-def test_view_refuses_options_before_it_loads_a_model(
-    typed: Typed, words: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(LoadOptions, "load", lambda *_, **__: pytest.fail("the model was loaded"))
-    assert typed("view", "A cat.", *words, code=2).err == f"headscope: {said}\n"
 
 
 def test_summaries_of_commands_are_whole(typed: Typed) -> None:

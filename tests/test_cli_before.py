@@ -81,17 +81,6 @@ def test_nothing_to_draw_with(name: str, typed: Typed, monkeypatch: pytest.Monke
     )
 
 
-def test_an_unknown_suffix(typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert (
-        refused(typed, monkeypatch, "view", "A cat.", "-o", "a.gif")
-        == "a.gif: expected a name that ends in .html, .svg, .pdf, .png, found .gif"
-    )
-    assert (
-        refused(typed, monkeypatch, "measure", "--figure", "a.csv")
-        == "a.csv: expected a name that ends in .svg, .pdf, .png, found .csv"
-    )
-
-
 def test_a_name_that_has_no_room_for_what_is_written_beside_it(tmp_path: Path) -> None:
     """The name itself is just short enough for the system."""
     longest = os.pathconf(tmp_path, "PC_NAME_MAX") if hasattr(os, "pathconf") else 255

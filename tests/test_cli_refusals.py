@@ -14,9 +14,11 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import xarray as xr
+from scipy.io import wavfile
 
 import headscope
 from headscope import cli
@@ -25,7 +27,7 @@ from headscope.errors import RunError
 from headscope.views.view import View
 from tests.helpers import golden
 from tests.helpers.patience import PATIENCE
-from tests.helpers.small_models import save_gpt2
+from tests.helpers.small_models import save_gpt2, save_whisper
 from tests.helpers.typed import Typed
 
 CONFIGS: dict[str, Any] = {  # what stands in config.json instead
@@ -74,6 +76,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }.items():
         (folder / file).write_bytes(content)
     (folder / "hollow").mkdir()
+    (folder / "whisper").mkdir()
+    save_whisper(folder / "whisper")
+    wavfile.write(folder / "a.wav", 16_000, np.zeros(9_000, np.float32))
     (folder / "deep.jsonl").write_text("[" * 100_000)
     (folder / "t.conllu").write_text("1\tit\t_\tPRON\t_\t_\t0\troot\t_\t_\n\n")
     for file in ("pipe.txt", "pipe.tsv"):

@@ -9,14 +9,12 @@ from torch import Tensor, nn
 
 from headscope.attention.interface import supports
 from headscope.attention.record import AttentionRecord
-from headscope.attention.refuse import chunked
 from headscope.attention.trace import traced
 from headscope.errors import RefusedError
 from tests.helpers.families import (
     CAPTURED,
     FAMILIES,
     OFF_INTERFACE,
-    REFUSED,
     Family,
     build,
     each,
@@ -128,20 +126,6 @@ def test_family_is_off_the_interface_and_its_layers_count_up(family: Family) -> 
 def test_there_are_fifty_families() -> None:
     assert len({each.model_type for each in FAMILIES}) >= 50
     assert all(supports(built(each)) == each.interface for each in CAPTURED)
-
-
-@pytest.mark.parametrize("family", each(REFUSED))
-def test_chunked_families_are_refused_with_the_reason(family: Family) -> None:
-    model = built(family)
-    reason = chunked(model)
-    assert reason is not None
-    assert family.model_type in reason
-    assert "[query, key]" in reason
-
-
-@pytest.mark.parametrize("family", each(CAPTURED))
-def test_whole_families_are_not_refused(family: Family) -> None:
-    assert chunked(built(family)) is None
 
 
 def test_block_sparse_scores_are_found_out_when_they_run() -> None:

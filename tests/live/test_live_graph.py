@@ -26,7 +26,6 @@ from headscope.views.blobs import Blobs, decode
 from tests.helpers.small_models import sharpen, translator
 from tests.helpers.small_tokenizers import byte_level
 from tests.helpers.small_tokenizers import demo as wordpiece
-from tests.helpers.typed import Typed
 
 pytestmark = pytest.mark.slow
 
@@ -176,18 +175,3 @@ def test_a_stop_from_the_page_is_not_answered(monkeypatch: pytest.MonkeyPatch) -
         exploration._answer(widget, content, None)
     assert [content["id"] for content, _ in sent] == [1]
     assert sent[0][0]["kind"] != "error"
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--live", "-o", "a.png"], "a.png: expected a name that ends in .html, found .png"),
-        (["--weights", "int8"], "--weights: expected --live beside it"),
-        (
-            ["--live", "--target", "x"],
-            "--live: expected a text, or two, and no other option of what is shown",
-        ),
-    ],
-)
-def test_options_that_do_not_go_with_a_live_page(typed: Typed, options: list[str], said: str) -> None:
-    typed.refuses(said, "view", TEXT, *options)

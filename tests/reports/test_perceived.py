@@ -242,30 +242,12 @@ def test_every_printed_command_gives_the_same_figures(
     assert not any("stand together" in note for note in section(payload, "cards")["notes"])
 
 
-def test_options_that_do_not_go_together(
+def test_a_model_of_sound_measures_the_built_in_sounds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     save_whisper("whisper")
-    Path("empty").mkdir()
     whisper = ["headscope", "measure", "-m", "whisper"]
-    for words, said in (
-        (["headscope", "measure", "--images", "empty"], "empty: expected"),
-        ([*whisper, "--images", "none"], "none"),
-        (
-            [*whisper, "--images", "a", "--audio", "b"],
-            "--images: expected pictures, sounds or texts, found several",
-        ),
-        ([*whisper, "a.txt", "--audio", "b"], "--audio: expected pictures, sounds or texts, found several"),
-        ([*whisper, "--audio", "b", "--pack", "64"], "--pack: goes with texts, found --audio"),
-        (
-            [*whisper, "--audio", "b", "--documents", "line"],
-            "--documents: expected file or folder with --audio",
-        ),
-    ):
-        run(words, monkeypatch, code=2)
-        last = capsys.readouterr().err.splitlines()[-1]
-        assert last.startswith(f"headscope: {said}"), last
     with warnings.catch_warnings(action="error", category=HeadscopeWarning):
         run(
             [*whisper, "--measures", "diagonality", "--json"], monkeypatch

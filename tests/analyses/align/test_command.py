@@ -55,24 +55,3 @@ def test_heads_are_ranked_and_written(typed: Typed, folder: Path) -> None:
     heads = json.loads(stored.read_text())["alignment_heads"]
     assert heads == rows[["layer", "head"]].to_numpy()[:2].tolist()
     assert f"heads: {names} (generation config: alignment_heads)" in typed(*TOGETHER[:-1], "own").err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (TOGETHER[:2], "--text: expected what was said, found none"),
-        (("align", "--text", "so"), "AUDIO: expected a WAV file, or --choose FILE, found none"),
-        ((*TOGETHER, "--write"), "--write: expected --choose FILE beside it, found none"),
-        ((*TOGETHER, "--best", "2"), "--best: expected --choose FILE beside it, found none"),
-        (("align", "--choose", "speech.jsonl", "--text", "so"), "--text: expected no --choose beside it"),
-        ((*TOGETHER, "-o", "x.nc"), "x.nc: expected a name that ends in .parquet, .csv, .json, .tex"),
-        ((*TOGETHER, "--language", "zz"), "--language: Unsupported language: zz"),
-        ((*TOGETHER[:-2], "--language", "en"), "--language: expected a tokenizer of Whisper, found"),
-        ((*TOGETHER[:-2],), "expected a model that hears speech and writes text"),
-        (("align", "wiki.txt", *TOGETHER[2:]), "wiki.txt: expected a file of sound"),
-    ],
-)
-def test_what_cannot_be_done_is_refused(
-    typed: Typed, folder: Path, arguments: tuple[str, ...], said: str
-) -> None:
-    typed.refuses(said, *arguments)
