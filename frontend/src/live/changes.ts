@@ -38,7 +38,7 @@ export class ChangesBox {
 
   constructor(private readonly owner: ChangesOwner) {
     const act = (text: string, title: string, run: () => void): HTMLButtonElement =>
-      h("button.link", { type: "button", title, onclick: run }, text);
+      h("button.link", { title, onclick: run }, text);
     this.undo = act("Undo", "Take the last change back", () => this.step("undo"));
     this.redo = act("Redo", "Make it again", () => this.step("redo"));
     this.none = act("None", "Take all changes away", () => this.set([]));
@@ -57,11 +57,11 @@ export class ChangesBox {
       this.own.value = "";
     });
     this.root.append(
-      h("div.row", {}, h("h2", {}, "What if"), h("span.grow"), this.undo, this.redo, this.none),
+      h("div.row", h("h2", "What if"), h("span.grow"), this.undo, this.redo, this.none),
       this.head,
       this.tokens,
       this.list,
-      h("div.row", {}, this.own, this.python),
+      h("div.row", this.own, this.python),
       this.said,
     );
     this.list.addEventListener("click", (event) => this.click(event));
@@ -74,11 +74,7 @@ export class ChangesBox {
     const name = `L${state.layer}H${head}`;
     const heads = state.heads.length > 1 ? state.heads.map((each) => `L${state.layer}H${each}`) : [name];
     const each = (deed: string, text: string, title: string): HTMLElement => {
-      const button = h(
-        "button",
-        { type: "button", title, onclick: () => this.add(...heads.map((one) => `${one} ${deed}`)) },
-        text,
-      );
+      const button = h("button", { title, onclick: () => this.add(...heads.map((one) => `${one} ${deed}`)) }, text);
       return button;
     };
     const temperature = h(
@@ -95,7 +91,7 @@ export class ChangesBox {
       () => temperature.value && this.add(...heads.map((one) => `${one} temperature ${temperature.value}`)),
     );
     this.head.replaceChildren(
-      h("b", {}, heads.length > 1 ? `${heads.length} heads` : name),
+      h("b", heads.length > 1 ? `${heads.length} heads` : name),
       each("off", "off", "The head gives nothing: its weights are 0"),
       each("mean", "mean", "Each query gives a key the mean of what all queries give it"),
       each("uniform", "uniform", "Each query looks at all it sees alike"),
@@ -103,11 +99,7 @@ export class ChangesBox {
       temperature,
       h(
         "button",
-        {
-          type: "button",
-          title: "All heads of the layer give nothing",
-          onclick: () => this.add(`L${state.layer} off`),
-        },
+        { title: "All heads of the layer give nothing", onclick: () => this.add(`L${state.layer} off`) },
         `layer ${state.layer} off`,
       ),
     );
@@ -115,7 +107,7 @@ export class ChangesBox {
     this.tokens.hidden = offers.length === 0;
     this.tokens.replaceChildren(
       ...offers.map(({ text, title, change }) =>
-        h("button", { type: "button", title, onclick: () => this.add(change) }, h("bdi", {}, text)),
+        h("button", { title, onclick: () => this.add(change) }, h("bdi", text)),
       ),
     );
     this.list.replaceChildren(
@@ -177,15 +169,11 @@ export class ChangesBox {
 
   private item(change: string, place: number, of: number): HTMLElement {
     const button = (act: string, text: string, title: string, off = false): HTMLElement =>
-      h(
-        "button.icon",
-        { type: "button", "data-act": act, "aria-label": `${title}: ${change}`, title, disabled: off },
-        text,
-      );
+      h("button.icon", { "data-act": act, "aria-label": `${title}: ${change}`, title, disabled: off }, text);
     return h(
       "li",
       { "data-place": place },
-      h("code", {}, change),
+      h("code", change),
       h("span.grow"),
       button("up", "↑", "Earlier", place === 0),
       button("down", "↓", "Later", place === of - 1),

@@ -52,7 +52,7 @@ export class Live {
   private readonly why: WhyBox;
   private readonly top = h("div.top.brand");
   private readonly stage = h("div.stage");
-  private readonly empty = h("p.empty", {}, "Type a text, or take an example.");
+  private readonly empty = h("p.empty", "Type a text, or take an example.");
   private readonly sizes: ResizeObserver;
   private explorer: Explorer | null = null;
   private shown: Shown | null = null;
@@ -118,14 +118,14 @@ export class Live {
       this.who.root,
       this.why.root,
     );
-    this.top.append(h("b", {}, "headscope"), h("span.model", {}, info.model));
+    this.top.append(h("b", "headscope"), h("span.model", info.model));
     this.stage.append(this.empty);
     root.append(
-      h("h1.hidden", {}, "headscope"),
+      h("h1.hidden", "headscope"),
       this.top,
       this.texts.root,
       this.says.line,
-      h("div.body", {}, this.stage, side),
+      h("div.body", this.stage, side),
     );
     root.addEventListener("keydown", (event) => this.key(event));
     const size = (): void => {

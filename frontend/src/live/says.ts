@@ -31,7 +31,7 @@ export class SaysBox {
   private shared = true;
 
   constructor(private readonly owner: SaysOwner) {
-    this.root.append(h("h2", {}, "What the model says"), this.about, this.table, this.note);
+    this.root.append(h("h2", "What the model says"), this.about, this.table, this.note);
   }
 
   tell({ shared, rounded }: LiveInfo): void {
@@ -80,36 +80,29 @@ export class SaysBox {
         ? [
             h(
               "thead",
-              {},
               h(
                 "tr",
-                {},
-                h("th", { scope: "col" }, h("span.hidden", {}, "candidate")),
+                h("th", { scope: "col" }, h("span.hidden", "candidate")),
                 ...names.map((name) => h("th", { scope: "col" }, name)),
                 h("th"),
               ),
             ),
           ]
         : []),
-      h("tbody", {}, ...rows.map((row) => this.row(row, most, followed === row.candidate.id))),
+      h("tbody", ...rows.map((row) => this.row(row, most, followed === row.candidate.id))),
     );
   }
 
   private row({ candidate, shares }: Row, most: number, followed: boolean): HTMLElement {
     const { owner } = this;
-    const name = h("bdi", {}, readable(candidate));
+    const name = h("bdi", readable(candidate));
     const take = this.shared ? owner.take : null;
     const word = take
-      ? h(
-          "button.word",
-          { type: "button", title: "Write this token, and read on", onclick: () => take(candidate.id) },
-          name,
-        )
-      : h("span.word", {}, name);
+      ? h("button.word", { title: "Write this token, and read on", onclick: () => take(candidate.id) }, name)
+      : h("span.word", name);
     const follow = h(
       "button.follow",
       {
-        type: "button",
         "aria-pressed": String(followed),
         title: "Follow this one: changes and heads are judged by its probability",
         "aria-label": `Follow ${candidate.text.trim() || "this one"}`,
@@ -119,14 +112,14 @@ export class SaysBox {
     );
     const cells = shares.map((p, place) => {
       const bar = h("i", { style: `width:${p === null ? 0 : Math.round((92 * p) / most)}%` });
-      return h("td.p", { class: place > 0 ? "p after" : "p" }, bar, h("span", {}, p === null ? "–" : percent(p)));
+      return h("td.p", { class: place > 0 ? "p after" : "p" }, bar, h("span", p === null ? "–" : percent(p)));
     });
     return h(
       "tr",
       { class: followed ? "on" : null, "data-id": candidate.id },
       h("th", { scope: "row" }, word),
       ...cells,
-      h("td", {}, follow),
+      h("td", follow),
     );
   }
 
@@ -162,15 +155,14 @@ export class SaysBox {
   private cosine(says: readonly Prediction[], names: readonly string[]): void {
     this.about.replaceChildren(
       "cosine of A and B read together",
-      h("span.dim", {}, " · an index reads each text alone"),
+      h("span.dim", " · an index reads each text alone"),
       this.rounded,
     );
     this.table.replaceChildren(
       h(
         "tbody",
-        {},
         ...says.map(({ number }, place) =>
-          h("tr", {}, h("th", { scope: "row" }, names[place] || "A and B"), h("td.number", {}, figure(number ?? NaN))),
+          h("tr", h("th", { scope: "row" }, names[place] || "A and B"), h("td.number", figure(number ?? NaN))),
         ),
       ),
     );

@@ -42,20 +42,19 @@ export class TextsBox {
     this.talk = h(
       "button.link",
       {
-        type: "button",
         title: "Turns of a conversation in place of a text, by the model's own template",
         onclick: () => this.chat(!this.input.messages),
       },
       "Conversation",
     );
-    this.stop = h("button.link", { type: "button", onclick: () => owner.stop() }, "Stop");
+    this.stop = h("button.link", { onclick: () => owner.stop() }, "Stop");
     this.problem.hidden = this.stop.hidden = this.lost.hidden = this.written.hidden = true;
     this.turns.addEventListener("input", () => this.talked());
     this.turns.addEventListener("change", () => this.talked());
     this.root.append(
-      h("div.boxes", {}, this.text.label, this.pair.label, this.target.label, this.turns),
+      h("div.boxes", this.text.label, this.pair.label, this.target.label, this.turns),
       this.written,
-      h("div.under", {}, this.examples, h("span.grow"), this.lost, this.state, this.stop, this.count, this.talk),
+      h("div.under", this.examples, h("span.grow"), this.lost, this.state, this.stop, this.count, this.talk),
       this.look,
       this.problem,
     );
@@ -68,7 +67,7 @@ export class TextsBox {
     this.talk.hidden = !info.chat;
     const { examples } = info;
     this.examples.hidden = examples.length === 0;
-    this.examples.replaceChildren(h("span.cap", {}, "Try"), ...(examples.length > FEW ? [this.list()] : this.few()));
+    this.examples.replaceChildren(h("span.cap", "Try"), ...(examples.length > FEW ? [this.list()] : this.few()));
     this.show(this.input);
   }
 
@@ -95,15 +94,15 @@ export class TextsBox {
     const drop = (kept: number): void =>
       this.owner.typed({ ...this.input, written: (this.input.written ?? []).slice(0, kept) });
     this.written.replaceChildren(
-      h("span.cap", {}, "Written"),
+      h("span.cap", "Written"),
       ...pieces.map((piece, place) =>
         h(
           "button.word",
-          { type: "button", title: "Take this token and those after it back", onclick: () => drop(place) },
-          h("bdi", {}, shown(piece)),
+          { title: "Take this token and those after it back", onclick: () => drop(place) },
+          h("bdi", shown(piece)),
         ),
       ),
-      h("button.link", { type: "button", onclick: () => drop(0) }, "Take all back"),
+      h("button.link", { onclick: () => drop(0) }, "Take all back"),
     );
   }
 
@@ -120,7 +119,7 @@ export class TextsBox {
     const make =
       change === undefined || made.includes(change)
         ? []
-        : [h("button.link", { type: "button", onclick: () => this.owner.change(change) }, `Try ${change}`)];
+        : [h("button.link", { onclick: () => this.owner.change(change) }, `Try ${change}`)];
     this.look.replaceChildren(...(look || make.length > 0 ? [look, " ", ...make] : []));
   }
 
@@ -164,7 +163,7 @@ export class TextsBox {
       if (this.target.box.value) input.target = this.target.box.value;
       this.take(input);
     });
-    return { label: h("label.box", {}, h("span.cap", {}, name), box), box };
+    return { label: h("label.box", h("span.cap", name), box), box };
   }
 
   private take(input: LiveInput): void {
@@ -174,11 +173,7 @@ export class TextsBox {
 
   private few(): HTMLElement[] {
     return this.info!.examples.map((each) =>
-      h(
-        "button",
-        { type: "button", title: each.input.text ?? "", onclick: () => this.owner.example(each) },
-        h("bdi", {}, each.name),
-      ),
+      h("button", { title: each.input.text ?? "", onclick: () => this.owner.example(each) }, h("bdi", each.name)),
     );
   }
 
@@ -216,7 +211,6 @@ export class TextsBox {
       const drop = h(
         "button.icon",
         {
-          type: "button",
           "aria-label": `Take turn ${place + 1} away`,
           title: "Take this turn away",
           disabled: messages.length === 1,
@@ -224,11 +218,11 @@ export class TextsBox {
         },
         "×",
       );
-      return h("div.turn", {}, named, said, drop);
+      return h("div.turn", named, said, drop);
     };
     this.turns.replaceChildren(
       ...messages.map(row),
-      h("button.link", { type: "button", onclick: () => this.turn(messages.length, true) }, "Add a turn"),
+      h("button.link", { onclick: () => this.turn(messages.length, true) }, "Add a turn"),
     );
   }
 

@@ -33,10 +33,10 @@ export class WhoBox {
   constructor(private readonly owner: WhoOwner) {
     this.rank = h(
       "button.link",
-      { type: "button", title: "Rank all heads by what they add", onclick: () => void this.run() },
+      { title: "Rank all heads by what they add", onclick: () => void this.run() },
       "Rank the heads",
     );
-    this.root.append(h("div.row", {}, h("h2", {}, "Who did it?"), h("span.grow"), this.rank), this.about, this.table);
+    this.root.append(h("div.row", h("h2", "Who did it?"), h("span.grow"), this.rank), this.about, this.table);
     this.clear();
     this.rank.disabled = true; // nothing is read yet
   }
@@ -71,7 +71,7 @@ export class WhoBox {
   private async estimated({ of, number, heads }: WhoAnswer, turn: number): Promise<void> {
     this.about.textContent = `What each head adds to ${of} (now ${figure(number)})`;
     const top = heads.slice(0, EXACT).map(({ layer, head, estimate }) => ({ layer, head, value: estimate ?? 0 }));
-    const cells = top.map(() => h("td.exact", {}, "…"));
+    const cells = top.map(() => h("td.exact", "…"));
     this.draw(top, cells);
     for (const [place, { layer, head }] of top.entries()) {
       const left = await this.owner.without(layer, head);
@@ -106,24 +106,22 @@ export class WhoBox {
     const taken = h("th", { scope: "col", title: "the number, minus the number with the head switched off" }, "exact");
     this.table.hidden = false;
     this.table.replaceChildren(
-      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "head"), ...(exact ? [estimate, taken] : [taken]))),
+      h("thead", h("tr", h("th", { scope: "col" }, "head"), ...(exact ? [estimate, taken] : [taken]))),
       h(
         "tbody",
-        {},
         ...rows.map(({ layer, head, value }, place) =>
           h(
             "tr",
-            {},
             h(
               "th",
               { scope: "row" },
               h(
                 "button.word",
-                { type: "button", title: "Open this head", onclick: () => this.owner.open(layer, head) },
+                { title: "Open this head", onclick: () => this.owner.open(layer, head) },
                 code(layer, head),
               ),
             ),
-            h("td.p", {}, bar(value), h("span", {}, figure(value))),
+            h("td.p", bar(value), h("span", figure(value))),
             ...(exact ? [exact[place]!] : []),
           ),
         ),

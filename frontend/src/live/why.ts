@@ -35,8 +35,8 @@ export class WhyBox {
   private turn = 0;
 
   constructor(private readonly owner: WhyOwner) {
-    this.run = h("button.link", { type: "button", onclick: () => void this.ask() }, "Shade the text");
-    const row = h("div.row", {}, h("h2", {}, "Which part made this?"), this.spans, this.run);
+    this.run = h("button.link", { onclick: () => void this.ask() }, "Shade the text");
+    const row = h("div.row", h("h2", "Which part made this?"), this.spans, this.run);
     this.root.append(row, this.about, this.place);
     this.update();
     this.run.disabled = true; // nothing is read yet

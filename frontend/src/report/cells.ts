@@ -2,7 +2,7 @@
 
 import type { Pen } from "../draw/canvas";
 import { layout } from "../draw/chart";
-import { type Child, fit, s } from "../ui/dom";
+import { type Attributes, type Child, fit, s } from "../ui/dom";
 import { painters } from "./drawing";
 import type { Cell, Figures } from "./figures";
 
@@ -41,13 +41,13 @@ export function headGrid({ rows, columns, payload }: Figures, room: number, larg
   return {
     size,
     width,
-    cell: (cell: Cell, attributes: Parameters<typeof s>[1]): SVGRectElement =>
+    cell: (cell: Cell, attributes: Attributes): SVGRectElement =>
       s("rect", { ...at(cell), width: size, height: size, ...attributes }),
-    letter: (cell: Cell, attributes: Parameters<typeof s>[1], text: string): SVGTextElement => {
+    letter: (cell: Cell, attributes: Attributes, text: string): SVGTextElement => {
       const { x, y } = at(cell);
       return s("text", { x: x + size / 2, y: y + size / 2, dy: "0.35em", ...attributes }, text);
     },
-    drawing: (attributes: Parameters<typeof s>[1], ...marks: Child[]): SVGSVGElement =>
+    drawing: (attributes: Attributes, ...marks: Child[]): SVGSVGElement =>
       s(
         "svg",
         { width, height, viewBox: `0 0 ${width} ${height}`, "data-export": "yes", ...attributes },

@@ -49,16 +49,16 @@ export class Answer {
     const { scene } = this;
     const { owner } = scene;
     if (typeof part === "string") return part;
-    if ("named" in part) return h("b", {}, part.named);
+    if ("named" in part) return h("b", part.named);
     if ("head" in part) {
       const [layer, head] = part.head;
-      return h("button.link", { type: "button", onclick: () => owner.open(layer, head, false) }, `L${layer}H${head}`);
+      return h("button.link", { onclick: () => owner.open(layer, head, false) }, `L${layer}H${head}`);
     }
     const { token, side, start } = part;
     const place = (side === "from" ? scene.rows : scene.columns).of[start] ?? -1;
-    const name = h("bdi", {}, token);
-    if (!asked || place < 0) return h("b", {}, name);
+    const name = h("bdi", token);
+    if (!asked || place < 0) return h("b", name);
     const pin = (): void => owner.pin(scene, side, place);
-    return h("button.token", { type: "button", "aria-label": `pin ${token}`, onclick: pin }, name);
+    return h("button.token", { "aria-label": `pin ${token}`, onclick: pin }, name);
   }
 }

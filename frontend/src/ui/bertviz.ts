@@ -46,15 +46,14 @@ export class BertViz {
     this.head = new Select("Head", (value) => set({ heads: value === "all" ? [...this.heads] : [Number(value)] }));
     this.filter = new Select("Attention", (value) => set({ filter: value as Full["filter"] }));
     this.part = new Select("Part", (value) => set({ part: value }));
-    const field = (name: string, { input }: Select): HTMLElement =>
-      h("label.field", {}, h("span.cap", {}, name), input);
+    const field = (name: string, { input }: Select): HTMLElement => h("label.field", h("span.cap", name), input);
     this.fields = {
       layer: field("Layer", this.layer),
       head: field("Head", this.head),
       filter: field("Attention", this.filter),
       part: field("Attention", this.part),
     };
-    this.plus = h("button.plus", { type: "button", hidden: true, onclick: () => this.turn() });
+    this.plus = h("button.plus", { hidden: true, onclick: () => this.turn() });
     this.root.append(...Object.values(this.fields), this.plus);
     around.root.addEventListener("pointerover", (event) => this.over(event));
     around.root.addEventListener("pointerleave", () => this.at(null));

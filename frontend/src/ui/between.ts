@@ -92,7 +92,7 @@ class List {
   private readonly title = h("h4");
   private readonly rows = h("div.standings", { role: "listbox", tabindex: 0 });
   private readonly note = h("p.dim");
-  readonly root = h("div.way", {}, this.title, this.rows, this.note);
+  readonly root = h("div.way", this.title, this.rows, this.note);
   private shown: readonly Standing[] = [];
   private at = 0;
   // As in the columns of tokens: only who came by keyboard moves among the rows.
@@ -178,9 +178,9 @@ class List {
             "data-head": `L${layer}H${head}`,
             title: hidden ? "not seen: the mask hides it" : null,
           },
-          h("b", {}, `L${layer}H${head}`),
-          h("span.track", {}, bar),
-          h("span.val", {}, text),
+          h("b", `L${layer}H${head}`),
+          h("span.track", bar),
+          h("span.val", text),
         );
       }),
     );
@@ -211,20 +211,17 @@ export class Between {
   constructor(private readonly scene: Scene) {
     this.there = new List(scene, "there");
     this.back = new List(scene, "back");
-    this.order = h("button.link", {
-      type: "button",
-      onclick: () => scene.owner.set({ ascending: !scene.state.ascending }),
-    });
+    this.order = h("button.link", { onclick: () => scene.owner.set({ ascending: !scene.state.ascending }) });
     const close = h(
       "button.link",
-      { type: "button", title: "Let go of both tokens", onclick: () => scene.owner.set({ between: null, pin: null }) },
+      { title: "Let go of both tokens", onclick: () => scene.owner.set({ between: null, pin: null }) },
       "clear",
     );
     this.root = h(
       "div.between",
       { role: "group", "aria-label": "All heads by the weight between two tokens" },
-      h("div.betweenhead", {}, this.title, this.order, close),
-      h("div.ways", {}, this.there.root, this.back.root),
+      h("div.betweenhead", this.title, this.order, close),
+      h("div.ways", this.there.root, this.back.root),
       this.note,
     );
   }

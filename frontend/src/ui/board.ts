@@ -169,19 +169,10 @@ export class Board {
     if (this.listed.renewed(scene.part, this.side, texts)) {
       const title = end === "from" ? "Where it looks" : "Which tokens look at it";
       const means = choices.map(({ text, title: about, choose }) =>
-        h("button.mean", { type: "button", title: about, onclick: choose }, text),
+        h("button.mean", { title: about, onclick: choose }, text),
       );
       const tokens = items.flatMap((item, place) =>
-        boxes[place]
-          ? []
-          : [
-              h(
-                "button",
-                { type: "button", "data-place": place, title },
-                h("bdi", {}, called(this.axis, item)),
-                h("i"),
-              ),
-            ],
+        boxes[place] ? [] : [h("button", { "data-place": place, title }, h("bdi", called(this.axis, item)), h("i"))],
       );
       chips.replaceChildren(...means, ...tokens);
     }
@@ -208,7 +199,7 @@ export class Board {
 export const smallButton = ({ head, title, color }: Small, { canvas }: Board): HTMLElement =>
   h(
     "button.small",
-    { type: "button", "data-head": head, title: `Open ${title} alone`, "aria-label": `Open ${title} alone` },
-    h("span", {}, h("i", { style: `background:${color}` }), title),
+    { "data-head": head, title: `Open ${title} alone`, "aria-label": `Open ${title} alone` },
+    h("span", h("i", { style: `background:${color}` }), title),
     canvas,
   );

@@ -54,7 +54,6 @@ export class Segments<K extends keyof Full> {
       h(
         "button",
         {
-          type: "button",
           role: "radio",
           "data-v": String(value),
           title: title ?? null,
@@ -103,7 +102,7 @@ export class Switch {
   ) {
     this.root = h(
       "button.switch",
-      { type: "button", role: "switch", title, onclick: () => set({ [key]: !this.on } as Partial<Full>) },
+      { role: "switch", title, onclick: () => set({ [key]: !this.on } as Partial<Full>) },
       h("i"),
       label,
     );
@@ -139,7 +138,7 @@ export class Slider {
       "aria-label": label,
       oninput: () => set(Number(this.input.value)),
     });
-    this.root = h("label.group.slider", { title }, h("span.cap", {}, label), this.input, this.output);
+    this.root = h("label.group.slider", { title }, h("span.cap", label), this.input, this.output);
   }
 
   show(position: number, text: string, steps?: number): void {

@@ -2,40 +2,46 @@
 
 export type Child = Node | string | null | undefined | false;
 
-type Attributes = Record<string, string | number | boolean | null | undefined | ((event: never) => void)>;
+export type Attributes = Record<string, string | number | boolean | null | undefined | ((event: never) => void)>;
 
-function fill(element: Element, attributes: Attributes, children: readonly Child[]): void {
+/** Attributes where there are any, and children. */
+type Content = readonly [Attributes, ...Child[]] | readonly Child[];
+
+const plain = (first: Attributes | Child): first is Attributes =>
+  typeof first === "object" && first !== null && !(first instanceof Node);
+
+function fill(element: Element, content: Content): void {
+  const [first, ...rest] = content;
+  const attributes = plain(first) ? first : {};
   for (const [key, value] of Object.entries(attributes)) {
     if (typeof value === "function") element.addEventListener(key.slice(2), value as EventListener);
     else if (value === true) element.setAttribute(key, "");
     else if (value !== false && value !== null && value !== undefined) element.setAttribute(key, String(value));
   }
-  element.append(
-    ...children.filter((child): child is Node | string => child !== null && child !== undefined && child !== false),
-  );
+  const children = attributes === first ? rest : (content as readonly Child[]);
+  element.append(...children.filter((child): child is Node | string => child != null && child !== false));
 }
 
-/** An element `tag.class.class` with attributes (`on…` are listeners) and children; strings become text. */
+/**
+ * An element `tag.class.class` with attributes (`on…` are listeners) and children; strings become text. A button submits
+ * nothing.
+ */
 export function h<K extends keyof HTMLElementTagNameMap>(
   tag: K | `${K}.${string}`,
-  attributes: Attributes = {},
-  ...children: Child[]
+  ...content: Content
 ): HTMLElementTagNameMap[K] {
   const [name, ...classes] = tag.split(".");
   const element = document.createElement(name as K);
   if (classes.length > 0) element.className = classes.join(" ");
-  fill(element, attributes, children);
+  if (name === "button") element.setAttribute("type", "button");
+  fill(element, content);
   return element;
 }
 
 /** An SVG element, like `h`. */
-export function s<K extends keyof SVGElementTagNameMap>(
-  tag: K,
-  attributes: Attributes = {},
-  ...children: Child[]
-): SVGElementTagNameMap[K] {
+export function s<K extends keyof SVGElementTagNameMap>(tag: K, ...content: Content): SVGElementTagNameMap[K] {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  fill(element, attributes, children);
+  fill(element, content);
   return element;
 }
 

@@ -69,7 +69,7 @@ function patch(info: PictureInfo, area: readonly [number, number, number, number
 export function thumbnail(image: Within, info: PictureInfo | undefined, tall: number): HTMLElement | null {
   const area = image.area as readonly [number, number, number, number] | null;
   const picture = info && area ? (image.folded ? crop(info, area, tall) : patch(info, area, tall)) : null;
-  if (!image.folded && !image.first) return picture && h("span.thumb", {}, picture);
+  if (!image.folded && !image.first) return picture && h("span.thumb", picture);
   const what = image.folded ? `Unfold it into its ${plural(image.count, "token")} (u)` : "Fold the picture again (u)";
   return h("span.thumb.turns", { "data-fold": image.number, title: what }, image.folded ? "▸" : "▾", picture);
 }
@@ -113,12 +113,7 @@ export function turnable(element: HTMLElement, scene: Scene): void {
       )?.image;
       if (image?.area)
         scene.owner.tip(
-          h(
-            "div",
-            {},
-            crop(info, image.area, LARGE),
-            h("div.dim", {}, `${plural(image.count, "token")}; click to unfold`),
-          ),
+          h("div", crop(info, image.area, LARGE), h("div.dim", `${plural(image.count, "token")}; click to unfold`)),
           event.clientX,
           event.clientY,
         );

@@ -12,10 +12,10 @@ export function goldKey(root: HTMLElement, scene: Scene): void {
   root.hidden = entries.length === 0;
   root.replaceChildren(
     ...entries.map(({ swatch, text }) => {
-      if (!swatch) return h("span.cap", {}, text);
+      if (!swatch) return h("span.cap", text);
       const canvas = h("canvas", { "aria-hidden": "true" });
       drawSwatch(surface(canvas, 22, 14), scene.owner.ink, swatch);
-      return h("span", {}, canvas, text);
+      return h("span", canvas, text);
     }),
   );
 }

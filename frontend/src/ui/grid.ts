@@ -28,9 +28,9 @@ export class Grid {
   // They stay while the cells move beneath them.
   private readonly top = h("div.collabels");
   private readonly left = h("div.rowlabels");
-  readonly root = h("div.gridbox", {}, this.top, this.left, this.canvas, this.hover, this.ring);
+  readonly root = h("div.gridbox", this.top, this.left, this.canvas, this.hover, this.ring);
   /** Of more heads than have room the grid moves in a box of its own. */
-  private readonly scroller = h("div.gridscroll", {}, this.root);
+  private readonly scroller = h("div.gridscroll", this.root);
   private readonly heads: Heads;
   private job = 0;
   private readonly drawn = new Of();
@@ -109,13 +109,13 @@ export class Grid {
     const [layers, heads] = ["data-layer", "data-head"];
     const { across, down } = this.heads.labels();
     this.top.replaceChildren(
-      h("b", {}, axes.across),
+      h("b", axes.across),
       ...across.map(({ index, text, at }) =>
         h("span", { style: `width:${box.cell}px;left:${at}px`, [turned ? layers : heads]: index }, text),
       ),
     );
     this.left.replaceChildren(
-      h("b", {}, axes.down),
+      h("b", axes.down),
       ...down.map(({ index, text, at }) =>
         h("span", { style: `height:${box.tall}px;top:${at - box.top}px`, [turned ? heads : layers]: index }, text),
       ),
@@ -319,30 +319,26 @@ export class Grid {
       links.length > 0
         ? h(
             "tr",
-            {},
-            h("td", {}, "gold links"),
-            h("td.n", {}, `${links.filter((link) => link.right).length} of ${links.length} right`),
+            h("td", "gold links"),
+            h("td.n", `${links.filter((link) => link.right).length} of ${links.length} right`),
           )
         : null;
     const row = (measure: MeasureColumn): HTMLElement =>
       h(
         "tr",
-        {},
-        h("td", {}, measure.of === "corpus" ? scene.called(measure) : measure.title),
+        h("td", measure.of === "corpus" ? scene.called(measure) : measure.title),
         h(
           "td.n",
-          {},
           `${figure(scene.data.figure(scene.part, measure, cell.layer, cell.head))}${measure.units === "share" ? "" : ` ${measure.units}`}`,
         ),
       );
     scene.owner.tip(
       h(
         "div",
-        {},
-        h("b", {}, `L${cell.layer}H${cell.head}`),
-        h("span.dim", {}, ` ${scene.whose() || "on this input"}`),
-        h("table", {}, gold, ...figures.map(row)),
-        !touched() && h("div.dim", {}, "click opens, shift-click adds"),
+        h("b", `L${cell.layer}H${cell.head}`),
+        h("span.dim", ` ${scene.whose() || "on this input"}`),
+        h("table", gold, ...figures.map(row)),
+        !touched() && h("div.dim", "click opens, shift-click adds"),
       ),
       event.clientX,
       event.clientY,

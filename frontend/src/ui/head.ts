@@ -155,7 +155,7 @@ export class HeadLines {
     drawHead(surface(this.over, box.width, box.height), scene, box, maps, focus, this.scrolled);
     this.caption.replaceChildren(
       h("span", { "data-export": "no" }, `${this.about}${hint(scene)}`),
-      h("span.saved", {}, linesCaption(scene, this.lines)),
+      h("span.saved", linesCaption(scene, this.lines)),
     );
     this.axis.replaceChildren(
       ...above(scene, box, maps, focus).map(({ text, x, align, head }) => {
@@ -190,7 +190,7 @@ export class HeadLines {
       // The numbers of one head stand in the strip.
       const links = linkRows(scene, side === "from" ? { from: place, to: null } : { from: null, to: place });
       if (links.length === 0) return scene.owner.tip(null);
-      content = h("div", {}, h("table", {}, ...links));
+      content = h("div", h("table", ...links));
     } else {
       const items = side === "from" ? columns : rows;
       const at = (map: Shown, other: number): number =>
@@ -205,14 +205,13 @@ export class HeadLines {
       const about = side === "from" ? "looks most at" : "is most looked at by";
       content = h(
         "div",
-        {},
-        h("b", {}, h("bdi", {}, name((side === "from" ? rows : columns)[place]))),
-        h("span.dim", {}, ` ${about}`),
-        h("table", {}, ...maps.slice(0, 16).map(row)),
+        h("b", h("bdi", name((side === "from" ? rows : columns)[place]))),
+        h("span.dim", ` ${about}`),
+        h("table", ...maps.slice(0, 16).map(row)),
       );
       const links = linkRows(scene, side === "from" ? { from: place, to: null } : { from: null, to: place });
-      if (links.length > 0) (content as HTMLElement).append(h("table", {}, ...links));
-      if (maps.length > 16) (content as HTMLElement).append(h("div.dim", {}, `and ${maps.length - 16} more heads`));
+      if (links.length > 0) (content as HTMLElement).append(h("table", ...links));
+      if (maps.length > 16) (content as HTMLElement).append(h("div.dim", `and ${maps.length - 16} more heads`));
     }
     const bounds = this.rows.scroller.getBoundingClientRect();
     const top = bounds.top + middle(this.box, place, this.scrolled) - 10;
@@ -259,7 +258,7 @@ function hint({ pinned, pair }: Scene): string {
 
 export function headRow(scene: Scene, map: Shown, text: string, what = ""): HTMLElement {
   const swatch = h("i.sw", { style: `background:${scene.color(map.head)}` });
-  return h("tr", {}, h("td", {}, swatch, scene.name(map.head)), h("td", {}, h("bdi", {}, what)), h("td.n", {}, text));
+  return h("tr", h("td", swatch, scene.name(map.head)), h("td", h("bdi", what)), h("td.n", text));
 }
 
 /** The gold links of a token or a pair, for a tip. */
@@ -269,10 +268,9 @@ export function linkRows(scene: Scene, focus: Focus): HTMLElement[] {
     const { label, pair, verdict } = inWords(scene.rows.items, scene.columns.items, link);
     return h(
       "tr",
-      {},
-      h("td", {}, h("span", { class: link.right ? "isright" : "iswrong" }, link.right ? "✓ " : "✗ "), label),
-      h("td", {}, h("bdi", {}, pair)),
-      h("td.n", {}, h("bdi", {}, verdict)),
+      h("td", h("span", { class: link.right ? "isright" : "iswrong" }, link.right ? "✓ " : "✗ "), label),
+      h("td", h("bdi", pair)),
+      h("td.n", h("bdi", verdict)),
     );
   });
 }
@@ -306,12 +304,10 @@ export function pairTip(scene: Scene, from: number, to: number): HTMLElement {
       rows.push(
         h(
           "tr",
-          {},
-          h("td", {}, nameOf(quantity)),
-          h("td", {}),
+          h("td", nameOf(quantity)),
+          h("td"),
           h(
             "td.n",
-            {},
             quantity === "weights"
               ? figure(value(map, from * map.columns + to))
               : brief(value(map, from * map.columns + to)),
@@ -320,10 +316,10 @@ export function pairTip(scene: Scene, from: number, to: number): HTMLElement {
       );
   }
   const named = (item: Item | undefined): HTMLElement =>
-    h("b", {}, h("bdi", {}, name(item)), item?.id == null ? null : h("span.dim", {}, ` ${item.id}`));
-  const pair = h("div", {}, named(row), " → ", named(column), h("table", {}, ...rows));
+    h("b", h("bdi", name(item)), item?.id == null ? null : h("span.dim", ` ${item.id}`));
+  const pair = h("div", named(row), " → ", named(column), h("table", ...rows));
   const links = linkRows(scene, { from, to });
-  if (links.length > 0) pair.append(h("table", {}, ...links));
-  if (scene.hides(from, to)) pair.append(h("div.dim", {}, "not seen: the mask hides it"));
+  if (links.length > 0) pair.append(h("table", ...links));
+  if (scene.hides(from, to)) pair.append(h("div.dim", "not seen: the mask hides it"));
   return pair;
 }

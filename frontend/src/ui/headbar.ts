@@ -39,18 +39,13 @@ export class HeadBar {
     const step = (what: HTMLElement, name: string, by: (amount: number) => void): HTMLElement =>
       h(
         "div.stepper",
-        {},
-        h("button", { type: "button", "aria-label": `Previous ${name}`, onclick: () => by(-1) }, "‹"),
+        h("button", { "aria-label": `Previous ${name}`, onclick: () => by(-1) }, "‹"),
         what,
-        h("button", { type: "button", "aria-label": `Next ${name}`, onclick: () => by(1) }, "›"),
+        h("button", { "aria-label": `Next ${name}`, onclick: () => by(1) }, "›"),
       );
     this.stepLayer = step(this.layer, "layer", (by) => this.move(by, 0));
     this.stepHead = step(this.neuronHead, "head", (by) => this.move(0, by));
-    this.all = h("button.link", {
-      type: "button",
-      title: "All heads, or only the open one (a)",
-      onclick: () => this.toggleAll(),
-    });
+    this.all = h("button.link", { title: "All heads, or only the open one (a)", onclick: () => this.toggleAll() });
     this.aggregate = new Segments(
       "Put together",
       "aggregate",
@@ -93,13 +88,12 @@ export class HeadBar {
       [this.top.root, "top_k"],
     ] as const;
     for (const [control, keys] of rare) control.dataset.keys = keys;
-    this.lines = h("div.ctlrow", {}, this.picture.root, this.threshold.root, this.top.root);
+    this.lines = h("div.ctlrow", this.picture.root, this.threshold.root, this.top.root);
     this.toggle = h("button.cta", {
-      type: "button",
       "data-export": "no",
       onclick: () => owner.set({ scale: owner.state.scale === "neuron" ? "head" : "neuron" }),
     });
-    this.rest = h("div.rest", {}, this.chips, this.all, this.aggregate.root, this.values.root, this.lines);
+    this.rest = h("div.rest", this.chips, this.all, this.aggregate.root, this.values.root, this.lines);
     this.root = h("div.ctl", { "data-export": "no" }, this.stepLayer, this.stepHead, this.rest);
     this.chips.addEventListener("click", (event) => this.click(event));
   }
@@ -194,7 +188,7 @@ export class HeadBar {
     this.toggle.hidden = unread(part, state.layer, scene.head) !== null || state.side === "difference";
     this.toggle.classList.toggle("back", neurons);
     this.toggle.replaceChildren(
-      ...(neurons ? [h("span", {}, "←"), "Collapse to lines"] : ["Expand into q and k", h("span", {}, "→")]),
+      ...(neurons ? [h("span", "←"), "Collapse to lines"] : ["Expand into q and k", h("span", "→")]),
     );
     this.toggle.title = neurons ? "Back to the head (Esc)" : "See how q and k make these weights (3)";
     if (this.listed.renewed(own))
@@ -203,7 +197,6 @@ export class HeadBar {
           h(
             "button",
             {
-              type: "button",
               "data-head": head,
               "aria-label": `Head ${head}`,
               title: `Head ${head}: click toggles, double click isolates`,

@@ -55,18 +55,15 @@ const TERMS = [
 ] as const;
 
 export function keysDialog(): HTMLDialogElement {
-  const list = KEYS.flatMap(([keys, text]) => [
-    h("dt", {}, ...keys.split(" ").map((key) => h("kbd", {}, key))),
-    h("dd", {}, text),
-  ]);
-  const terms = TERMS.flatMap(([term, text]) => [h("dt", {}, term), h("dd", {}, text)]);
+  const list = KEYS.flatMap(([keys, text]) => [h("dt", ...keys.split(" ").map((key) => h("kbd", key))), h("dd", text)]);
+  const terms = TERMS.flatMap(([term, text]) => [h("dt", term), h("dd", text)]);
   const column = (name: string, rows: readonly HTMLElement[]): HTMLElement =>
-    h("div", {}, h("span.cap", {}, name), h("dl", {}, ...rows));
+    h("div", h("span.cap", name), h("dl", ...rows));
   const dialog = h(
     "dialog",
     { "aria-label": "Keys and terms" },
-    h("div.helpcolumns", {}, column("Keys", list), column("Terms", terms)),
-    h("button.link", { type: "button", onclick: () => dialog.close() }, "Close"),
+    h("div.helpcolumns", column("Keys", list), column("Terms", terms)),
+    h("button.link", { onclick: () => dialog.close() }, "Close"),
   );
   return dialog;
 }

@@ -126,18 +126,17 @@ export class LabBox {
     keep(this.name, { tasks: lab.tasks, at, progress: this.progress });
     this.told.textContent = told;
     this.root.replaceChildren(
-      h("h2", {}, lab.title),
-      h("p.count", {}, `Task ${at + 1} of ${lab.tasks.length}, ${count} solved`),
+      h("h2", lab.title),
+      h("p.count", `Task ${at + 1} of ${lab.tasks.length}, ${count} solved`),
       ...(at === 0 ? paragraphs(lab.intro) : []),
-      h("h3", {}, task.title),
+      h("h3", task.title),
       ...(task.guess ? [this.guess(task.guess)] : []),
       ...(this.waits ? [] : this.asked(mine, button)),
       h(
         "div.steps",
-        {},
         at > 0 && button("Back", () => this.go(at - 1), "button.link"),
         !last && button(mine.end || lab.answers ? "Next" : "Skip", () => this.go(at + 1)),
-        last && mine.end !== "" && h("span", {}, `That was the lab: ${plural(count, "task")} solved.`),
+        last && mine.end !== "" && h("span", `That was the lab: ${plural(count, "task")} solved.`),
       ),
     );
     // Who goes by keys stays where they are.
@@ -155,7 +154,6 @@ export class LabBox {
     const one = (choice: string): HTMLElement =>
       h(
         "label",
-        {},
         h("input", {
           type: "radio",
           name: "guess",
@@ -165,7 +163,7 @@ export class LabBox {
         }),
         choice,
       );
-    return h("fieldset", {}, h("legend", {}, ask), ...choices.map(one));
+    return h("fieldset", h("legend", ask), ...choices.map(one));
   }
 
   // What is asked once the picture is there.
@@ -190,20 +188,19 @@ export class LabBox {
     };
     return [
       ...paragraphs(task.ask),
-      ...(task.check.low === undefined ? [] : [h("label.figure", {}, h("span.cap", {}, "Your figure"), box)]),
+      ...(task.check.low === undefined ? [] : [h("label.figure", h("span.cap", "Your figure"), box)]),
       this.open,
       h(
         "div.presses",
-        {},
         button("Check", () => this.check()),
         button("Show the picture again", () => this.show(), "button.link"),
       ),
       this.told,
-      ...(mine.tries > 0 && !ended ? [h("p.hint", {}, task.hint)] : []),
+      ...(mine.tries > 0 && !ended ? [h("p.hint", task.hint)] : []),
       ...(mine.tries > 1 && !ended ? [button("Show the answer", give, "button.link")] : []),
-      ...(ended ? [h("div.answered", {}, ...paragraphs(task.answer))] : []),
+      ...(ended ? [h("div.answered", ...paragraphs(task.answer))] : []),
     ];
   }
 }
 
-const paragraphs = (text: string): HTMLElement[] => text.split("\n\n").map((each) => h("p", {}, each));
+const paragraphs = (text: string): HTMLElement[] => text.split("\n\n").map((each) => h("p", each));

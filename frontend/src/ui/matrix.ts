@@ -19,14 +19,14 @@ export class Matrix {
   static readonly heeds = { update: ["gold", "zoom"] } as const satisfies Heeds;
   private readonly canvas = h("canvas", { "aria-hidden": "true" });
   private readonly over = h("canvas.ov", { tabindex: -1 });
-  private readonly box = h("div.mbox", {}, this.canvas, this.over);
+  private readonly box = h("div.mbox", this.canvas, this.over);
   private readonly title = h("h3", { "aria-level": 2 });
   private readonly rows = h("div.mrows");
   private readonly columns = h("div.mcols");
-  private readonly frame = h("div.mframe", {}, this.columns, this.rows);
+  private readonly frame = h("div.mframe", this.columns, this.rows);
   private readonly tools = h("div.mtools", { "data-export": "no" });
   private readonly note = h("span.dim");
-  private readonly ends = h("figcaption", {}, h("span", {}, "from ↓"), h("span", {}, "to →"));
+  private readonly ends = h("figcaption", h("span", "from ↓"), h("span", "to →"));
   readonly root: HTMLElement;
   size = 300;
   private readonly drawn = new Of();
@@ -43,20 +43,19 @@ export class Matrix {
     private readonly large = true,
   ) {
     const button = (label: string, title: string, act: () => void): HTMLElement =>
-      h("button", { type: "button", title, "aria-label": title, onclick: act }, label);
+      h("button", { title, "aria-label": title, onclick: act }, label);
     this.tools.append(
       h(
         "div.stepper",
-        {},
         button("−", "Zoom out (−)", () => this.step(1.5)),
         button("+", "Zoom in (+)", () => this.step(1 / 1.5)),
       ),
-      h("button.link", { type: "button", onclick: () => scene.owner.set({ zoom: null }) }, "all of it"),
+      h("button.link", { onclick: () => scene.owner.set({ zoom: null }) }, "all of it"),
       this.note,
     );
     this.root = large
-      ? h("figure.matrix.big", {}, this.tools, this.frame, this.ends)
-      : h("figure.matrix", {}, this.title, this.box, this.ends);
+      ? h("figure.matrix.big", this.tools, this.frame, this.ends)
+      : h("figure.matrix", this.title, this.box, this.ends);
     if (large) this.frame.append(this.box);
     element.append(this.root);
     this.over.addEventListener("pointermove", (event) => this.move(event));

@@ -14,7 +14,7 @@ import type { Heeds } from "../scene/state";
 import { h, touched } from "./dom";
 import { TokenRows } from "./tokenrows";
 
-const bold = (item: Item | undefined): HTMLElement => h("b", {}, h("bdi", {}, name(item)));
+const bold = (item: Item | undefined): HTMLElement => h("b", h("bdi", name(item)));
 
 export class Neuron {
   static readonly heeds = { update: ["values"] } as const satisfies Heeds;
@@ -23,7 +23,7 @@ export class Neuron {
   private readonly rows: TokenRows;
   private readonly axis = h("div.axis.n");
   private readonly ramp = h("canvas");
-  private readonly key = h("div.dkey", {}, h("span", {}, SIGNS[0]), this.ramp, h("span", {}, SIGNS[1]));
+  private readonly key = h("div.dkey", h("span", SIGNS[0]), this.ramp, h("span", SIGNS[1]));
   private readonly about = h("div.sub");
   private readonly caption = h("div.sub");
   private readonly chartTitle = h("h3");
@@ -32,7 +32,7 @@ export class Neuron {
   private readonly index = h("div.sub.index");
   /** What the chart shows: the token on its right, and how many neurons. */
   private charted = { to: 0, size: 1 };
-  readonly root = h("div.nv", {}, h("div.nvhead", {}, this.key, this.about), this.axis);
+  readonly root = h("div.nv", h("div.nvhead", this.key, this.about), this.axis);
   private box!: NeuronBox;
   private blocks: readonly Block[] = [];
   private readonly blocksOf = new Of();
@@ -43,7 +43,7 @@ export class Neuron {
     private readonly scene: Scene,
   ) {
     this.rows = new TokenRows(scene, ["query", "key"], "nvbody", [this.canvas, this.over], () => this.draw());
-    this.root.append(this.rows.scroller, this.caption, h("div.vector", {}, this.chartTitle, this.chart, this.index));
+    this.root.append(this.rows.scroller, this.caption, h("div.vector", this.chartTitle, this.chart, this.index));
     element.append(this.root);
     this.rows.body.addEventListener("pointermove", (event) => this.move(event));
     const read = (neuron: number): void =>
@@ -100,7 +100,7 @@ export class Neuron {
       ...open
         .heads(box)
         .map(({ x, width, title, below }) =>
-          h("span", { style: `left:${x}px;width:${width}px` }, h("b", {}, title), h("em", {}, below)),
+          h("span", { style: `left:${x}px;width:${width}px` }, h("b", title), h("em", below)),
         ),
     );
     this.about.textContent = open.notes().join(" ");
@@ -203,13 +203,13 @@ export class Neuron {
     const found = this.at(event);
     if (!found) return scene.leave();
     const { where, row, neuron } = found;
-    const line = (label: string, text: string): HTMLElement => h("tr", {}, h("td", {}, label), h("td.n", {}, text));
+    const line = (label: string, text: string): HTMLElement => h("tr", h("td", label), h("td.n", text));
     if (where === "q") {
       scene.owner.hover(scene, { from: null, to: null, neuron });
       const item = scene.rows.items[row];
       const x = item ? open.q(item)[neuron]! : NaN;
       return scene.owner.tip(
-        h("div", {}, bold(item), h("span.dim", {}, ` q, neuron ${neuron} `), signed(x)),
+        h("div", bold(item), h("span.dim", ` q, neuron ${neuron} `), signed(x)),
         event.clientX,
         event.clientY,
       );
@@ -217,12 +217,8 @@ export class Neuron {
     const query = scene.rows.items[scene.pinned?.from ?? open.query];
     const { sink } = this.row ?? {};
     if (sink && row === scene.columns.items.length) {
-      const content = h("table", {}, line("logit", signed(sink.logit)), line("takes", fixed(sink.weight, 4)));
-      return scene.owner.tip(
-        h("div", {}, bold(query), " → ", h("b", {}, "sink"), content),
-        event.clientX,
-        event.clientY,
-      );
+      const content = h("table", line("logit", signed(sink.logit)), line("takes", fixed(sink.weight, 4)));
+      return scene.owner.tip(h("div", bold(query), " → ", h("b", "sink"), content), event.clientX, event.clientY);
     }
     scene.owner.hover(scene, where === "row" ? { from: null, to: row } : { from: null, to: row, neuron });
     const item = scene.columns.items[row];
@@ -231,23 +227,21 @@ export class Neuron {
     if (where === "row") {
       const { masked, weights } = this.row;
       const content = masked[row]
-        ? h("div.dim", {}, "this query cannot see this key")
+        ? h("div.dim", "this query cannot see this key")
         : h(
             "table",
-            {},
             ...open.steps(this.row, row).map(([label, x]) => line(label, signed(x))),
             line("softmax: weight", fixed(weights[row]!, 4)),
           );
-      return scene.owner.tip(h("div", {}, ...title, content), event.clientX, event.clientY);
+      return scene.owner.tip(h("div", ...title, content), event.clientX, event.clientY);
     }
     const [a, b] = [open.q(query)[neuron]!, open.k(item)[neuron]!];
     scene.owner.tip(
       h(
         "div",
-        {},
         ...title,
-        h("span.dim", {}, ` neuron ${neuron}`),
-        h("table", {}, line("q", signed(a)), line("k", signed(b)), line("q × k", signed(a * b))),
+        h("span.dim", ` neuron ${neuron}`),
+        h("table", line("q", signed(a)), line("k", signed(b)), line("q × k", signed(a * b))),
       ),
       event.clientX,
       event.clientY,

@@ -58,7 +58,7 @@ class Page {
     });
     this.stepped();
     root.setAttribute("role", "main");
-    if (payload.views[0]?.kind === "explorer") root.firstElementChild?.prepend(h("h1.hidden", {}, document.title));
+    if (payload.views[0]?.kind === "explorer") root.firstElementChild?.prepend(h("h1.hidden", document.title));
     this.system.addEventListener("change", () => {
       this.views.forEach((view) => view?.surroundings());
       this.tellLab();
@@ -218,10 +218,10 @@ class Page {
 function figures({ title, columns, rows }: FiguresPayload): HTMLElement {
   const numbers = columns.map((_, at) => rows.some((row) => /^[-\d.]+$/.test(row[at]!)));
   const cells = (tag: "th" | "td", row: readonly string[]): HTMLElement =>
-    h("tr", {}, ...row.map((text, at) => h(numbers[at] ? `${tag}.number` : tag, {}, text)));
-  const head = h("thead", {}, cells("th", columns));
-  const body = h("tbody", {}, ...rows.map((row) => cells("td", row)));
-  return h("div.figures", {}, h("h1.about", {}, title), h("div.moves", { tabindex: 0 }, h("table", {}, head, body)));
+    h("tr", ...row.map((text, at) => h(numbers[at] ? `${tag}.number` : tag, text)));
+  const head = h("thead", cells("th", columns));
+  const body = h("tbody", ...rows.map((row) => cells("td", row)));
+  return h("div.figures", h("h1.about", title), h("div.moves", { tabindex: 0 }, h("table", head, body)));
 }
 
 void begin<ViewsPayload>((root, payload) => new Page(root, payload).ready());

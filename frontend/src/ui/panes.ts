@@ -150,7 +150,7 @@ export class Pane {
       ),
     );
     this.draw.root.dataset.keys = "draw";
-    this.sort = h("button.link", { type: "button", onclick: () => owner.set(turned(scene.state)) });
+    this.sort = h("button.link", { onclick: () => owner.set(turned(scene.state)) });
     this.least = h("input.least", {
       type: "range",
       min: 0,
@@ -163,9 +163,9 @@ export class Pane {
     this.gridHead = h(
       "div.panehead",
       { "data-export": "no" },
-      h("h2", {}, "Heads"),
+      h("h2", "Heads"),
       this.draw.root,
-      h("label.field", { "data-keys": "measure" }, h("span.cap", {}, "Colour heads by"), this.measure.input),
+      h("label.field", { "data-keys": "measure" }, h("span.cap", "Colour heads by"), this.measure.input),
       this.sort,
       this.least,
       h("span.grow"),
@@ -173,14 +173,14 @@ export class Pane {
       this.legend,
     );
     this.stops = toolbar(this.gridHead, "Grid");
-    this.gridPane = h("div.gridpane", {}, this.gridHead);
+    this.gridPane = h("div.gridpane", this.gridHead);
     this.grid = new Grid(this.gridPane, scene);
     this.roles = new Roles(scene);
     this.left.append(this.gap, this.gridPane, this.roles.root, this.summary);
     this.answer = new Answer(scene);
     this.matrix = new Matrix(this.summary, scene, false);
     this.ranks = new Ranks(this.summary, scene);
-    this.right.append(h("div.panehead", {}, this.title, h("span.grow"), this.corner), this.slot);
+    this.right.append(h("div.panehead", this.title, h("span.grow"), this.corner), this.slot);
     this.pictures = Object.fromEntries(
       entries.map(([name, { picture: One }]) => [name, new One(this.right, scene)]),
     ) as Pictures;
@@ -254,7 +254,7 @@ export class Pane {
     this.gridPane.hidden = this.roles.root.hidden = lacking !== null;
     const { inputs } = scene.data.payload;
     this.which.hidden = inputs.length !== 2;
-    const told = (place: number): HTMLElement => h("div", {}, h("b", {}, String(place + 1)), ...reads(inputs[place]!));
+    const told = (place: number): HTMLElement => h("div", h("b", String(place + 1)), ...reads(inputs[place]!));
     this.which.replaceChildren(
       ...(state.side === "both" ? [scene.place] : inputs.length === 2 ? [0, 1] : []).map(told),
     );

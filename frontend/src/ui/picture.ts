@@ -43,7 +43,7 @@ export class HeadPicture extends OnPhoto {
     this.boards = [new Board(scene, "from"), new Board(scene, "to")];
     this.rolled = new Board(scene, "to", true);
     this.rolled.root.classList.add("rolled");
-    this.row = h("div.boards", {}, this.boards[0].root, this.boards[1].root, this.rolled.root);
+    this.row = h("div.boards", this.boards[0].root, this.boards[1].root, this.rolled.root);
     this.rollout = new Switch("rollout", (change) => scene.owner.set(change), "Rollout", "");
     const tools = h(
       "div.looks",

@@ -40,7 +40,7 @@ export class Ranks {
     private readonly scene: Scene,
   ) {
     this.between = new Between(scene);
-    this.root = h("div.measures", {}, this.title, this.body, this.between.root);
+    this.root = h("div.measures", this.title, this.body, this.between.root);
     element.append(this.root);
   }
 
@@ -57,7 +57,7 @@ export class Ranks {
       const corpus = part.measures.find((measure) => measure.of === "corpus" && measure.name === state.measure);
       const measures = [...(own ?? part.measures.filter(({ of }) => of === "input")), ...(corpus ? [corpus] : [])];
       this.rows = measures.map((measure) => this.row(measure));
-      const rows = this.rows.map(({ name, canvas, value }) => h("div.mrow", {}, name, canvas, value));
+      const rows = this.rows.map(({ name, canvas, value }) => h("div.mrow", name, canvas, value));
       if (corpus) rows.splice(-1, 0, h("h3", { "aria-level": 2 }, `Over the corpus${whose(scene.whose("corpus"))}`));
       this.body.replaceChildren(...rows);
     }
@@ -92,11 +92,10 @@ export class Ranks {
       : `${measure.title} (${SHORT[measure.units] ?? measure.units})`;
     const inGrid = scene.part.measures.includes(measure);
     const label = !inGrid
-      ? h("span.own", {}, title)
+      ? h("span.own", title)
       : h(
           "button.link",
           {
-            type: "button",
             title: "Show this measure in the grid",
             onclick: () =>
               scene.owner.set(
@@ -113,12 +112,10 @@ export class Ranks {
         scene.owner.tip(
           h(
             "div",
-            {},
-            h("b", {}, `L${near.layer}H${near.head}`),
+            h("b", `L${near.layer}H${near.head}`),
             ` ${figure(near.value)} `,
             h(
               "span.dim",
-              {},
               [
                 measure.of === "corpus" ? "over the corpus" : "",
                 scene.whose(measure.of) || (measure.of === "input" ? "on this input" : ""),
@@ -126,7 +123,7 @@ export class Ranks {
                 .filter(Boolean)
                 .join(" "),
             ),
-            !touched() && h("div.dim", {}, "click to open"),
+            !touched() && h("div.dim", "click to open"),
           ),
           event.clientX,
           event.clientY,

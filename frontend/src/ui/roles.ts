@@ -21,10 +21,9 @@ export class Roles {
       ...roles.map(({ name, look, heads }) =>
         h(
           "li",
-          {},
           h("i", { style: `background:${colourOf(look, scene.owner.theme)}`, "aria-hidden": "true" }, look.letter),
-          h("bdi", {}, name),
-          h("b", {}, String(heads.length)),
+          h("bdi", name),
+          h("b", String(heads.length)),
         ),
       ),
     );

@@ -60,7 +60,6 @@ export class RowTable {
     this.top.replaceChildren(
       h(
         "tr",
-        {},
         h("th", { scope: "col" }, "token"),
         ...maps.map((map) => h("th", { scope: "col" }, scene.name(map.head))),
       ),
@@ -76,9 +75,8 @@ export class RowTable {
       ...listed.map((other) =>
         h(
           "tr",
-          {},
-          h("th", { scope: "row" }, h("bdi", {}, name(others[other]))),
-          ...maps.map((map) => h("td", {}, cell(map, other))),
+          h("th", { scope: "row" }, h("bdi", name(others[other]))),
+          ...maps.map((map) => h("td", cell(map, other))),
         ),
       ),
     );

@@ -12,7 +12,7 @@ import { remember, tell } from "./tokens";
 export class Shaded {
   private readonly paragraphs = { from: this.paragraph("from (query)"), to: this.paragraph("to (key)") };
   private readonly caption = h("div.sub");
-  readonly root = h("div.shaded", {}, this.paragraphs.from, this.paragraphs.to, this.caption);
+  readonly root = h("div.shaded", this.paragraphs.from, this.paragraphs.to, this.caption);
   private readonly filled = { from: new Of(), to: new Of() };
 
   constructor(

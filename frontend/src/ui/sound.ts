@@ -36,7 +36,7 @@ export class HeadSound {
   private readonly lanes = h("canvas.lanes", { "aria-hidden": "true" });
   private readonly map = h("canvas.map", { "aria-hidden": "true" });
   private readonly query = h("div.query", { hidden: true });
-  private readonly mapped = h("div.mapped", {}, h("span.queries", {}, "queries ↓"), this.map, this.query);
+  private readonly mapped = h("div.mapped", h("span.queries", "queries ↓"), this.map, this.query);
   private readonly labels = h("div.toks.l", { role: "listbox", tabindex: 0, "aria-label": "from (query)" });
   private readonly spoken = h("div.spoken", { role: "img" });
   private readonly peaks = h("div.peaks");
@@ -45,7 +45,7 @@ export class HeadSound {
   private readonly stage: HTMLElement;
   private readonly title = h("div.cap");
   private readonly caption = h("div.sub");
-  private readonly button = h("button.play", { type: "button", onclick: () => this.toggle() });
+  private readonly button = h("button.play", { onclick: () => this.toggle() });
   private readonly told = h("span.told");
   private readonly size = h("span.dim");
   private readonly follow: Switch;
@@ -82,11 +82,10 @@ export class HeadSound {
       "What sounds at the line is the chosen token",
     );
     const step = (label: string, title: string, act: () => void): HTMLElement =>
-      h("button", { type: "button", title, "aria-label": title, onclick: act }, label);
-    this.all = h("button.link", { type: "button", onclick: () => this.time.whole() });
+      h("button", { title, "aria-label": title, onclick: act }, label);
+    this.all = h("button.link", { onclick: () => this.time.whole() });
     const zoom = h(
       "div.stepper",
-      {},
       step("−", "Zoom out (−)", () => this.time.step(1.6)),
       step("+", "Zoom in (+)", () => this.time.step(1 / 1.6)),
     );
@@ -103,17 +102,15 @@ export class HeadSound {
     );
     this.stage = h(
       "div.stage",
-      {},
       this.peaks,
       this.spoken,
       h(
         "div.timed",
-        {},
         this.hertz,
         this.spectrum,
         this.clock,
         this.title,
-        h("div.laned", {}, this.labels, this.lanes),
+        h("div.laned", this.labels, this.lanes),
         this.mapped,
         this.hair,
         this.line,
@@ -206,14 +203,13 @@ export class HeadSound {
       .map((map) =>
         h(
           "tr",
-          {},
-          h("td", {}, scene.name(map.head)),
-          h("td", {}, figure(chosen === null ? received(map)[to]! : value(map, chosen * map.columns + to))),
+          h("td", scene.name(map.head)),
+          h("td", figure(chosen === null ? received(map)[to]! : value(map, chosen * map.columns + to))),
         ),
       );
     const about = chosen === null ? "mean over all queries" : `from ${name(scene.rows.items[chosen])}`;
     scene.owner.tip(
-      h("div", {}, h("b", {}, `${clock(time)} s`), h("span.dim", {}, ` ${about}`), h("table", {}, ...lines)),
+      h("div", h("b", `${clock(time)} s`), h("span.dim", ` ${about}`), h("table", ...lines)),
       event.clientX,
       event.clientY,
     );

@@ -57,14 +57,13 @@ export class Sources {
       const input = h("select", { "aria-label": label }, ...options.map(([v, t]) => h("option", { value: v }, t)));
       input.value = this.state[key];
       input.addEventListener("change", () => this.set({ [key]: input.value, span: null }));
-      return options.length > 1 && h("label.field", {}, h("span.cap", {}, label), input);
+      return options.length > 1 && h("label.field", h("span.cap", label), input);
     };
     const estimated = payload.spans.some(({ estimate }) => estimate !== null);
     const shades = (["effect", "estimate"] as const).filter((by) => by === "effect" || estimated);
     const legend = h("div.scale", { "aria-hidden": "true" }, this.of, h("i.ramp"), this.ticks);
     const heads = h(
       "div.panehead",
-      {},
       choice(
         "by",
         "Shade by",
@@ -77,15 +76,10 @@ export class Sources {
       ),
     );
     heads.append(h("span.grow"), legend);
-    const notes = h("div.says", {}, ...payload.says.map((line) => h("p", {}, line)));
+    const notes = h("div.says", ...payload.says.map((line) => h("p", line)));
     this.root.append(
       heads,
-      h(
-        "div.both",
-        {},
-        h("div.read", {}, this.text, h("div.cap", {}, ORIGIN[payload.origin]), this.answer, notes),
-        this.detail,
-      ),
+      h("div.both", h("div.read", this.text, h("div.cap", ORIGIN[payload.origin]), this.answer, notes), this.detail),
     );
     this.fillAnswer();
     this.fill();
@@ -145,7 +139,7 @@ export class Sources {
     const words = stretches(payload, state.level).map(({ text, span }) =>
       span === null ? document.createTextNode(text) : known(span, h("span.src", { ...named(span), dir: "auto" }, text)),
     );
-    if (payload.prompt.trim()) parts.push(h("p.para", {}, ...words));
+    if (payload.prompt.trim()) parts.push(h("p.para", ...words));
     this.text.replaceChildren(...parts);
     this.shade();
   }
@@ -161,7 +155,7 @@ export class Sources {
       this.statements.set(statement, one);
       return one;
     });
-    this.answer.replaceChildren(h("p.para", {}, ...parts));
+    this.answer.replaceChildren(h("p.para", ...parts));
   }
 
   private shade(): void {
@@ -182,7 +176,7 @@ export class Sources {
     }
     const { of, ticks } = scale(payload, shown);
     this.of.textContent = of;
-    this.ticks.replaceChildren(...ticks.map((tick) => h("span", {}, tick)));
+    this.ticks.replaceChildren(...ticks.map((tick) => h("span", tick)));
   }
 
   /** The figures of the chosen span. */
@@ -194,15 +188,14 @@ export class Sources {
       const first = largest(payload, state).map((span) =>
         h(
           "li",
-          {},
-          h("button.link", { type: "button", onclick: () => this.go(span) }, shortened(payload.spans[span]!.text)),
+          h("button.link", { onclick: () => this.go(span) }, shortened(payload.spans[span]!.text)),
           ` ${signed(value(payload, state, span)!)}`,
         ),
       );
       return this.detail.replaceChildren(
-        h("p.sub", {}, "Press a part of the prompt for its figures, or a statement for its sources."),
-        h("h3", {}, state.statement === null ? "The largest" : `The largest of statement ${state.statement}`),
-        h("ul", {}, ...first),
+        h("p.sub", "Press a part of the prompt for its figures, or a statement for its sources."),
+        h("h3", state.statement === null ? "The largest" : `The largest of statement ${state.statement}`),
+        h("ul", ...first),
       );
     }
     const span = payload.spans[place]!;
@@ -212,26 +205,17 @@ export class Sources {
         (span.heads.some(({ part }) => part !== span.heads[0]!.part) ? ` ${head.part}` : "");
       const alone = head.effect === null ? "" : `, masked alone ${signed(head.effect)}`;
       const opened =
-        host.open &&
-        h("button.link", { type: "button", title: "Open this head", onclick: () => host.open!(head, span) }, name);
-      return h("li", {}, opened ?? h("b", {}, name), ` ${signed(head.estimate ?? NaN)}${alone}`);
+        host.open && h("button.link", { title: "Open this head", onclick: () => host.open!(head, span) }, name);
+      return h("li", opened ?? h("b", name), ` ${signed(head.estimate ?? NaN)}${alone}`);
     });
     this.detail.replaceChildren(
-      h("h2", {}, title(span, place)),
+      h("h2", title(span, place)),
       h("blockquote", { dir: "auto" }, span.text),
-      ...told(payload, place).map((line) => h("p", {}, line)),
-      ...(heads.length > 0 ? [h("h3", {}, "Through these heads (estimate)"), h("ul", {}, ...heads)] : []),
-      ...(span.without
-        ? [h("h3", {}, "Without it the model writes"), h("blockquote", { dir: "auto" }, span.without)]
-        : []),
+      ...told(payload, place).map((line) => h("p", line)),
+      ...(heads.length > 0 ? [h("h3", "Through these heads (estimate)"), h("ul", ...heads)] : []),
+      ...(span.without ? [h("h3", "Without it the model writes"), h("blockquote", { dir: "auto" }, span.without)] : []),
       ...(host.strike
-        ? [
-            h(
-              "button.link",
-              { type: "button", onclick: () => host.strike!(span) },
-              this.struck(span) ? "Put it back" : "Strike it out",
-            ),
-          ]
+        ? [h("button.link", { onclick: () => host.strike!(span) }, this.struck(span) ? "Put it back" : "Strike it out")]
         : []),
     );
   }

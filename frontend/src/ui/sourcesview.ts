@@ -21,7 +21,7 @@ export class SourcesView {
     private readonly host: Pick<ExplorerHost, "dark" | "save">,
   ) {
     const sources = new Sources(payload, payload.maps && { open: (head, span) => this.open(head, span) });
-    this.text = h("div.hs.alone", {}, h("h1.about", {}, payload.title), sources.root);
+    this.text = h("div.hs.alone", h("h1.about", payload.title), sources.root);
     root.append(this.text, this.below);
     this.surroundings();
   }

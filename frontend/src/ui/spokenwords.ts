@@ -18,8 +18,7 @@ const standing = new WeakMap<HTMLElement, Map<number, Standing>>();
 /** The word that is there already, or a new one: one that is pressed or focused must not go before it is let go. */
 function wordOf(there: Map<number, Standing>, start: number): Standing {
   let found = there.get(start);
-  if (!found)
-    there.set(start, (found = { button: h("button", { type: "button", "data-start": start }), stem: h("i.stem") }));
+  if (!found) there.set(start, (found = { button: h("button", { "data-start": start }), stem: h("i.stem") }));
   return found;
 }
 
@@ -39,7 +38,7 @@ export function drawPeaks(
   for (const { text, start, time, weight, left, top, middle, chosen } of placed) {
     shown.add(start);
     const { button, stem } = wordOf(there, start);
-    if (button.textContent !== text) button.replaceChildren(h("bdi", {}, text));
+    if (button.textContent !== text) button.replaceChildren(h("bdi", text));
     button.setAttribute("aria-pressed", String(chosen));
     button.title = `${text}: largest weight ${fixed(weight, 3)} at ${fixed(time, 2)} s`;
     button.style.cssText = `left:${left}px;top:${top}px`;
@@ -79,7 +78,7 @@ export function drawSpoken(element: HTMLElement, words: readonly SpokenInfo[], s
           style: `left:${left}px;width:${Math.max(1, wide - 1)}px`,
           title: `${word.text}: ${fixed(word.begin, 2)}–${fixed(word.end, 2)} s`,
         },
-        fits ? h("bdi", {}, word.text) : null,
+        fits ? h("bdi", word.text) : null,
       ),
     ),
   );

@@ -28,7 +28,7 @@ export class LayerStrip {
   private readonly title = h("span.cap");
   private readonly of: Segments<"strip">;
   private readonly row = h("div.layers");
-  readonly root = h("div.layers-strip", {});
+  readonly root = h("div.layers-strip");
   private readonly stops: () => void;
   private cells: readonly Cell[] = [];
   private readonly listed = new Of();
@@ -50,7 +50,7 @@ export class LayerStrip {
       ],
       true,
     );
-    this.root.append(h("div.striphead", {}, this.title, this.of.root), this.row);
+    this.root.append(h("div.striphead", this.title, this.of.root), this.row);
     this.stops = toolbar(this.row, "Layers");
     this.row.addEventListener("click", (event) => {
       const button = event.target instanceof Element ? event.target.closest<HTMLElement>("[data-layer]") : null;
@@ -72,11 +72,7 @@ export class LayerStrip {
     if (this.listed.renewed(part)) {
       this.cells = part.index.map((layer) => {
         const canvas = h("canvas", { "aria-hidden": "true" });
-        return {
-          layer,
-          canvas,
-          button: h("button", { type: "button", "data-layer": layer }, canvas, h("span", {}, String(layer))),
-        };
+        return { layer, canvas, button: h("button", { "data-layer": layer }, canvas, h("span", String(layer))) };
       });
       this.row.replaceChildren(...this.cells.map(({ button }) => button));
     }

@@ -39,7 +39,7 @@ export class TextPicture extends OnPhoto {
   private readonly title = h("div.cap");
   private readonly text = h("div.reading");
   private readonly stops: () => void;
-  private readonly turn = h("button.link", { type: "button", "data-export": "no", onclick: () => this.turned() });
+  private readonly turn = h("button.link", { "data-export": "no", onclick: () => this.turned() });
   private readonly side: HTMLElement;
   private readonly row: HTMLElement;
   readonly root = h("div.hp.talk", { role: "group" });
@@ -50,8 +50,8 @@ export class TextPicture extends OnPhoto {
   constructor(element: HTMLElement, scene: Scene) {
     super(scene);
     this.boards = { from: new Board(scene, "from"), to: new Board(scene, "to") };
-    this.side = h("div.beside", {}, this.title, this.text, this.turn);
-    this.row = h("div.boards", {}, this.boards.to.root, this.boards.from.root, this.side);
+    this.side = h("div.beside", this.title, this.text, this.turn);
+    this.row = h("div.boards", this.boards.to.root, this.boards.from.root, this.side);
     this.root.append(
       h("div.looks", { "data-export": "no" }, this.smooth.root, this.opacity.root),
       this.row,
@@ -115,24 +115,20 @@ export class TextPicture extends OnPhoto {
     this.thumbs = [];
     text.replaceChildren(
       ...reading(scene).flatMap((part): (Node | string)[] => {
-        if (part === "written by the model") return [h("span.wrote", {}, part)];
+        if (part === "written by the model") return [h("span.wrote", part)];
         if ("picture" in part) {
           const thumb = h(
             "button.inline",
-            { type: "button", "data-image": part.picture, title: `What the text gives to the ${picture.kind}` },
+            { "data-image": part.picture, title: `What the text gives to the ${picture.kind}` },
             crop(picture, part.area, INLINE),
-            h("span.hidden", {}, part.name),
+            h("span.hidden", part.name),
             h("i"),
           );
           this.thumbs[part.picture] = thumb;
           return [" ", thumb, " "];
         }
         const { item } = part;
-        const button = h(
-          `button.word${item.special ? ".sp" : ""}`,
-          { type: "button", "data-start": item.start },
-          h("bdi", {}, bare(item)),
-        );
+        const button = h(`button.word${item.special ? ".sp" : ""}`, { "data-start": item.start }, h("bdi", bare(item)));
         this.buttons.set(item.start, button);
         return part.spaced ? [" ", button] : [button];
       }),

@@ -38,9 +38,9 @@ export class TokenRows {
   ) {
     this.left = h("div.toks.l", { role: "listbox", tabindex: 0, "aria-label": from });
     this.right = h("div.toks.r", { role: "listbox", tabindex: 0, "aria-label": to });
-    this.body = h(`div.${className}`, {}, this.left, this.right);
-    this.stick = h("div.stick", {}, ...canvases);
-    this.scroller = h("div.scroll", {}, this.stick, this.body);
+    this.body = h(`div.${className}`, this.left, this.right);
+    this.stick = h("div.stick", ...canvases);
+    this.scroller = h("div.scroll", this.stick, this.body);
     this.scroller.addEventListener("scroll", () => {
       this.offset = this.scroller.scrollTop;
       this.frame ||= requestAnimationFrame(() => {

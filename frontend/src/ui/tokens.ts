@@ -13,7 +13,7 @@ export function tokenText(item: Item, picture?: PictureInfo): HTMLElement {
     "span.t",
     { dir: "auto", title: item.id !== null || long ? withId(item) : null },
     item.image && thumbnail(item.image, picture, THUMB),
-    item.mark ? h("i", {}, item.mark) : null,
+    item.mark ? h("i", item.mark) : null,
     item.text,
   );
 }

@@ -50,13 +50,13 @@ const readsOf = (input: InputInfo): string => textOf(input) || nameOf(input);
  */
 export function reads(input: InputInfo): HTMLElement[] {
   const whole = readsOf(input);
-  const named = input.label && !whole.startsWith(input.label.replace(/…$/, "")) ? [h("b.whose", {}, input.label)] : [];
+  const named = input.label && !whole.startsWith(input.label.replace(/…$/, "")) ? [h("b.whose", input.label)] : [];
   return [
     ...named,
     h(
       "bdi",
       { title: whole },
-      ...(input.text ?? []).map(({ text, changed }) => (changed ? h("mark", {}, text) : text)),
+      ...(input.text ?? []).map(({ text, changed }) => (changed ? h("mark", text) : text)),
       input.text ? null : whole,
     ),
   ];
@@ -136,11 +136,11 @@ export class Toolbar {
     this.scale.root.className = "scale";
     this.scaleNotes = [...this.scale.root.children].map((button) => {
       const note = h("span");
-      button.replaceChildren(h("b", {}, button.textContent), note);
+      button.replaceChildren(h("b", button.textContent), note);
       return note;
     });
     this.filter = new Segments("Attention", "filter", set, FILTERS);
-    this.filters = h("div.group", { "data-keys": "filter" }, h("span.cap", {}, "Attention"), this.filter.root);
+    this.filters = h("div.group", { "data-keys": "filter" }, h("span.cap", "Attention"), this.filter.root);
     const parts = first.parts.map((part) => part.name);
     this.parts =
       parts.length > 1
@@ -182,9 +182,8 @@ export class Toolbar {
       "Leave out the keys that take much of all heads' attention on this input (sinks), and let the rest of a row sum to 1",
       true,
     );
-    this.fold = h("button.link", { type: "button", "data-keys": "unfolded" });
+    this.fold = h("button.link", { "data-keys": "unfolded" });
     this.more = h("button.more", {
-      type: "button",
       onclick: () => (this.quiet ? this.panel.open(!this.panel.opened) : act.keep(false)),
     });
     this.renormalise = new Switch("renormalise", set, "Rows sum to 1", "Let the shown weights of each row sum to 1");
@@ -192,7 +191,7 @@ export class Toolbar {
       payload.inputs.length > 1
         ? new Select("Input", (value) => set({ input: Number(value), pin: null, between: null, zoom: null }))
         : null;
-    this.theme = h("button.icon", { type: "button", onclick: () => set({ theme: otherTheme(this.lit, act.dark()) }) });
+    this.theme = h("button.icon", { onclick: () => set({ theme: otherTheme(this.lit, act.dark()) }) });
     this.search = h("input.find", {
       type: "search",
       placeholder: "Find a token",
@@ -211,13 +210,12 @@ export class Toolbar {
     const counts = first.parts[0]!;
     const heads = Math.max(...counts.heads.map((each) => each.length));
     this.linked = act.link
-      ? h("button.icon.wide", { type: "button", title: "Copy a link to this view", onclick: () => act.link!() }, "Link")
+      ? h("button.icon.wide", { title: "Copy a link to this view", onclick: () => act.link!() }, "Link")
       : null;
     const save = (kind: "svg" | "png"): HTMLElement =>
       h(
         "button.icon.wide",
         {
-          type: "button",
           title: `Save this picture as ${kind.toUpperCase()}`,
           onclick: () => {
             this.saves.open(false);
@@ -226,34 +224,23 @@ export class Toolbar {
         },
         kind.toUpperCase(),
       );
-    const saves = h(
-      "button.icon.wide.opens",
-      { type: "button", onclick: () => this.saves.open(!this.saves.opened) },
-      "Save",
-    );
+    const saves = h("button.icon.wide.opens", { onclick: () => this.saves.open(!this.saves.opened) }, "Save");
     this.saves = new Panel(saves, "Save", this.linked, save("svg"), save("png"));
     this.controls = h(
       "div.right",
-      {},
       this.side?.root,
-      this.input && h("label.field.inputs", {}, h("span.cap", {}, "Input"), this.input.input),
-      h("div.savebox", {}, saves, this.saves.root),
+      this.input && h("label.field.inputs", h("span.cap", "Input"), this.input.input),
+      h("div.savebox", saves, this.saves.root),
       this.theme,
-      h(
-        "button.icon",
-        { type: "button", title: "Keys and terms (?)", "aria-label": "Keys and terms", onclick: () => act.help() },
-        "?",
-      ),
+      h("button.icon", { title: "Keys and terms (?)", "aria-label": "Keys and terms", onclick: () => act.help() }, "?"),
     );
     this.bar = h(
       "div.bar",
-      {},
       h(
         "div.brand",
-        {},
-        h("b", {}, "headscope"),
-        h("span.model", {}, payload.model),
-        h("span.dim", {}, `${plural(counts.index.length, "layer")} × ${plural(heads, "head")}`),
+        h("b", "headscope"),
+        h("span.model", payload.model),
+        h("span.dim", `${plural(counts.index.length, "layer")} × ${plural(heads, "head")}`),
       ),
       this.text,
       this.controls,
@@ -268,7 +255,7 @@ export class Toolbar {
       [this.gold, "gold"],
     ] as const;
     for (const [control, keys] of rare) if (control) control.root.dataset.keys = keys;
-    const group = (text: string, child: HTMLElement): HTMLElement => h("div.group", {}, h("span.cap", {}, text), child);
+    const group = (text: string, child: HTMLElement): HTMLElement => h("div.group", h("span.cap", text), child);
     this.panel = new Panel(
       this.more,
       "More controls",
@@ -279,12 +266,11 @@ export class Toolbar {
       this.renormalise.root,
       this.gold.root,
       this.fold,
-      h("div.group.findbox", {}, this.search, this.matches),
-      h("button.link.keep", { type: "button", onclick: () => act.keep(true) }, "Keep all these in sight"),
+      h("div.group.findbox", this.search, this.matches),
+      h("button.link.keep", { onclick: () => act.keep(true) }, "Keep all these in sight"),
     );
     this.tools = h(
       "div.tools",
-      {},
       this.scale.root,
       this.slot,
       this.parts && group("Part", this.parts.root),
@@ -298,8 +284,8 @@ export class Toolbar {
         ["← → ↑ ↓", "heads"],
         ["?", "all keys"],
       ] as const
-    ).flatMap(([key, text]) => [h("kbd", {}, key), h("span", {}, text)]);
-    this.status = h("div.status", {}, this.note, h("span.grow"), h("span.keys", {}, ...keys));
+    ).flatMap(([key, text]) => [h("kbd", key), h("span", text)]);
+    this.status = h("div.status", this.note, h("span.grow"), h("span.keys", ...keys));
   }
 
   /** Close what is open over the page; whether there was something. */
@@ -316,7 +302,7 @@ export class Toolbar {
     this.text.hidden = this.payload.inputs.length === 2;
     this.text.replaceChildren(...reads(scenes[0]!.input));
     const lacking = unseenOf(scenes.flatMap(({ input, against }) => (against ? [input, against.input] : [input])));
-    this.unseen.replaceChildren(...lacking.map((text) => h("p", {}, text)));
+    this.unseen.replaceChildren(...lacking.map((text) => h("p", text)));
     this.unseen.hidden = lacking.length === 0;
     if (!quiet) this.shut();
     // What it opens follows it; what stands there for good does so before it.

@@ -13,7 +13,7 @@ const PAUSE = 200;
 /** After so long it is said that no answer has come. */
 const LATE = 8000;
 
-const token = (text: string | undefined): HTMLElement => h("bdi", {}, `“${shown(text ?? "", false)}”`);
+const token = (text: string | undefined): HTMLElement => h("bdi", `“${shown(text ?? "", false)}”`);
 
 /** A line, and the part of the model that it is of. */
 type Step = Line & { readonly part: string };
@@ -71,7 +71,7 @@ export class Writers {
 
   private say(text: string): void {
     this.root.removeAttribute("aria-busy");
-    this.root.replaceChildren(...this.back(), h("p.sub", {}, text));
+    this.root.replaceChildren(...this.back(), h("p.sub", text));
   }
 
   private draw(why: ReadsInfo): void {
@@ -84,15 +84,13 @@ export class Writers {
     this.root.removeAttribute("aria-busy");
     this.root.replaceChildren(
       ...this.back(),
-      h("h3", {}, `Why ${code(why.layer, why.head)} looks from `, query, " at ", key),
+      h("h3", `Why ${code(why.layer, why.head)} looks from `, query, " at ", key),
       h(
         "p.sub",
-        {},
         `The score is ${score} the mean of the other keys${position}${capped}. Who wrote that, by either side:`,
       ),
       h(
         "div.both",
-        {},
         this.table(["What ", key.cloneNode(true), " brings"], why.by_key, why.contrast, most),
         this.table(["What ", query.cloneNode(true), " asks"], why.by_query, why.contrast, most),
       ),
@@ -106,11 +104,11 @@ export class Writers {
       const name = code(line.layer, line.head);
       return h(
         "button.link",
-        { type: "button", title: `Back to ${name}`, onclick: () => this.open(line, this.trail.slice(0, at)) },
+        { title: `Back to ${name}`, onclick: () => this.open(line, this.trail.slice(0, at)) },
         `${name} ←`,
       );
     });
-    return [h("div.trail", {}, ...steps)];
+    return [h("div.trail", ...steps)];
   }
 
   private table(
@@ -119,12 +117,7 @@ export class Writers {
     contrast: number,
     most: number,
   ): HTMLElement {
-    return h(
-      "table",
-      {},
-      h("caption", {}, ...title),
-      h("tbody", {}, ...bars.map((bar) => this.row(bar, contrast, most))),
-    );
+    return h("table", h("caption", ...title), h("tbody", ...bars.map((bar) => this.row(bar, contrast, most))));
   }
 
   private row({ name, term, head, line, part: of }: WriterInfo, contrast: number, most: number): HTMLElement {
@@ -141,27 +134,19 @@ export class Writers {
     const off = head && owner.host.change;
     return h(
       "tr",
-      {},
       h(
         "th",
         { scope: "row" },
-        place
-          ? h("button.link", { type: "button", title: `Open ${name} where it wrote this`, onclick: go }, name)
-          : name,
+        place ? h("button.link", { title: `Open ${name} where it wrote this`, onclick: go }, name) : name,
       ),
       h(
         "td.adds",
         { title: contrast === 0 ? null : `${percent(term / contrast)} of the score above the mean` },
         h("i", { class: term < 0 ? "minus" : "plus", style: `width:${(116 * Math.abs(term)) / most}px` }),
-        h("span", {}, fixed(term, 2)),
+        h("span", fixed(term, 2)),
       ),
-      h("td", {}, looks !== null && h("span.dim", {}, "at ", token(looks))),
-      off &&
-        h(
-          "td",
-          {},
-          h("button.link", { type: "button", title: `Without ${name}`, onclick: () => off(`${name} off`) }, "off"),
-        ),
+      h("td", looks !== null && h("span.dim", "at ", token(looks))),
+      off && h("td", h("button.link", { title: `Without ${name}`, onclick: () => off(`${name} off`) }, "off")),
     );
   }
 
