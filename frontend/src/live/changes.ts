@@ -3,7 +3,7 @@
 import type { PartInfo } from "../protocol";
 import { shown } from "../scene/format";
 import type { Full } from "../scene/state";
-import { h } from "../ui/dom";
+import { around, h } from "../ui/dom";
 import type { History } from "./asked";
 
 export interface ChangesOwner {
@@ -182,7 +182,7 @@ export class ChangesBox {
   }
 
   private click(event: MouseEvent): void {
-    const button = event.target instanceof Element ? event.target.closest<HTMLElement>("[data-act]") : null;
+    const button = around(event, "[data-act]");
     const place = Number(button?.closest<HTMLElement>("li")?.dataset.place);
     if (!button || !Number.isInteger(place)) return;
     const changes = [...this.owner.history.changes];

@@ -2,6 +2,7 @@
 
 import type { ExplorerState, LiveExample, LiveInfo, LiveInput, Prediction, Shown } from "../protocol";
 import type { Store } from "../scene/data";
+import { reason } from "../scene/format";
 import { Of } from "../scene/made";
 import { DEFAULTS, type Full, partOf } from "../scene/state";
 import { h } from "../ui/dom";
@@ -300,7 +301,7 @@ export class Live {
       const says = await this.session.says(this.at, this.chosen);
       this.predicted(says);
     } catch (error) {
-      if (!(error instanceof StaleError)) this.texts.fail(error instanceof Error ? error.message : String(error));
+      if (!(error instanceof StaleError)) this.texts.fail(reason(error));
     }
     this.tell();
   }

@@ -16,6 +16,7 @@ import type {
   WithoutAnswer,
 } from "../protocol";
 import { gunzip, Store } from "../scene/data";
+import { reason } from "../scene/format";
 import type { Line } from "../scene/scene";
 import type { Question } from "../ui/host";
 import { join } from "./added";
@@ -120,8 +121,7 @@ export class Session {
       this.blobs = blobs;
       this.listener.shown(content, store, performance.now() - this.began);
     } catch (error) {
-      if (!(error instanceof StaleError) && !this.wanted)
-        this.listener.problem(error instanceof Error ? error.message : String(error));
+      if (!(error instanceof StaleError) && !this.wanted) this.listener.problem(reason(error));
     } finally {
       this.running = null;
       if (this.wanted && this.up) void this.next();

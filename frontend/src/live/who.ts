@@ -2,7 +2,7 @@
 // in.
 
 import type { WhoAnswer } from "../protocol";
-import { code, figure } from "../scene/format";
+import { code, figure, reason } from "../scene/format";
 import { h } from "../ui/dom";
 import { StaleError } from "./wire";
 
@@ -60,7 +60,7 @@ export class WhoBox {
       const estimated = answer.heads.every(({ estimate }) => estimate !== null);
       await (estimated ? this.estimated(answer, turn) : this.oneByOne(answer, turn));
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
+      const why = reason(error);
       if (turn === this.turn) this.about.textContent = error instanceof StaleError ? ABOUT : why;
     } finally {
       if (turn === this.turn) this.rank.disabled = false;

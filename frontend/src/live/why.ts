@@ -1,5 +1,6 @@
 // Which part made this: the input, shaded by what the followed word loses without each sentence or word of it.
 
+import { reason } from "../scene/format";
 import "../ui/sources.css";
 import type { CarrierInfo, SourceInfo, SourcesPayload } from "../protocol";
 import { Of } from "../scene/made";
@@ -71,7 +72,7 @@ export class WhyBox {
       this.about.textContent = "";
       this.place.replaceChildren(this.shown.root);
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
+      const why = reason(error);
       if (turn === this.turn) this.about.textContent = error instanceof StaleError ? ABOUT : why;
     } finally {
       if (turn === this.turn) this.run.disabled = false;

@@ -182,3 +182,6 @@ export function label(pieces: readonly string[], limit = 48): string {
 }
 
 export const clamp = (x: number, low: number, high: number): number => Math.min(high, Math.max(low, x));
+
+/** What went wrong, in words. */
+export const reason = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -55,7 +55,7 @@ export interface Owner {
   choose(scene: Scene, places: { readonly from: number | null; readonly to: number | null }): void;
   /** Something else sounds, while what sounds is followed. */
   follow(scene: Scene, focus: Focus | null): void;
-  tip(content: Node | null, x?: number, y?: number, where?: "pointer" | "left" | "right"): void;
+  tip(content: Node | null, at?: Pick<MouseEvent, "clientX" | "clientY">, where?: "pointer" | "left" | "right"): void;
   ink(name: string): string;
   readonly host: Sides;
   /** The page is being printed: all is drawn at once, nothing scrolls. */

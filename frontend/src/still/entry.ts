@@ -4,6 +4,7 @@
 import { gunzipSync } from "fflate";
 import type { ChartsPayload, ExplorerPayload, SourcesPayload } from "../protocol";
 import { type Source, Store } from "../scene/data";
+import { reason } from "../scene/format";
 import { Data } from "../scene/source";
 import { type Asked, plainStill, still } from "./still";
 
@@ -23,7 +24,7 @@ const headscope = {
     const drawn = "inputs" in shown ? still(new Data(shown, store), how) : Promise.resolve(plainStill(shown, how));
     drawn.then(
       (svg) => (done.svg = svg),
-      (error: unknown) => (done.error = error instanceof Error ? error.message : String(error)),
+      (error: unknown) => (done.error = reason(error)),
     );
     return null;
   },

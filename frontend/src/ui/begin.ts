@@ -1,5 +1,6 @@
 // How a page of ours begins: with its payload, in the place that it stands in.
 
+import { reason } from "../scene/format";
 import { h } from "./dom";
 
 /** Draw the page of a payload. Never a blank page: what is wrong is said. */
@@ -12,7 +13,7 @@ export async function begin<Payload>(
   try {
     await draw(root, JSON.parse(document.getElementById("headscope-payload")?.textContent ?? "") as Payload);
   } catch (error) {
-    const text = error instanceof Error ? error.message : String(error);
+    const text = reason(error);
     root.classList.add("hs");
     root.dataset.failed = "";
     root.append(h("p.failure", { role: "alert" }, `This ${what} cannot be shown: ${text}.`));

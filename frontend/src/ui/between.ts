@@ -8,7 +8,7 @@ import { nameOf } from "../scene/quantities";
 import type { Scene } from "../scene/scene";
 import { choices } from "../scene/state";
 import type { Place, Side } from "./columns";
-import { h } from "./dom";
+import { around, h, keyed } from "./dom";
 import { step } from "./tokens";
 
 type Chosen = NonNullable<Place>;
@@ -95,8 +95,7 @@ class List {
   readonly root = h("div.way", this.title, this.rows, this.note);
   private shown: readonly Standing[] = [];
   private at = 0;
-  // As in the columns of tokens: only who came by keyboard moves among the rows.
-  private keyed = false;
+  private readonly keyed: () => boolean;
 
   constructor(
     private readonly scene: Scene,
@@ -104,20 +103,12 @@ class List {
   ) {
     const { rows } = this;
     rows.addEventListener("click", (event) => this.open(this.placeOf(event), event.shiftKey));
-    rows.addEventListener("pointerdown", () => (this.keyed = false));
-    rows.addEventListener("focus", () => {
-      this.keyed = rows.matches(":focus-visible");
-      this.point();
-    });
-    rows.addEventListener("blur", () => {
-      this.keyed = false;
-      this.point();
-    });
-    rows.addEventListener("keydown", (event) => this.key(event));
+    this.keyed = keyed(rows, (event) => this.key(event));
+    for (const kind of ["focus", "blur"]) rows.addEventListener(kind, () => this.point());
   }
 
   private placeOf(event: Event): number {
-    const row = event.target instanceof Element ? event.target.closest<HTMLElement>(".standing") : null;
+    const row = around(event, ".standing");
     return row ? [...this.rows.children].indexOf(row) : -1;
   }
 
@@ -128,21 +119,19 @@ class List {
     this.scene.owner.open(found.layer, found.head, add);
   }
 
-  private key(event: KeyboardEvent): void {
-    if (!this.keyed || event.metaKey || event.ctrlKey || event.altKey) return;
+  private key(event: KeyboardEvent): boolean {
     const next = step(event.key, this.at, this.shown.length);
     if (next !== null) this.at = next;
     else if (event.key === "Enter" || event.key === " ") this.open(this.at, event.shiftKey);
-    else return;
+    else return false;
     this.point();
-    event.preventDefault();
-    event.stopPropagation();
+    return true;
   }
 
   // The row that a key acts on.
   private point(): void {
     this.rows.querySelector(".on")?.classList.remove("on");
-    const row = this.keyed ? this.rows.children[this.at] : undefined;
+    const row = this.keyed() ? this.rows.children[this.at] : undefined;
     row?.classList.add("on");
     row?.scrollIntoView({ block: "nearest" });
     if (row) this.rows.setAttribute("aria-activedescendant", row.id);

@@ -9,7 +9,7 @@ import type { Item, Side } from "../scene/axis";
 import { Of } from "../scene/made";
 import { called, chipFigure, type End, type Look, type Board as Shown, type Small } from "../scene/onpicture";
 import type { Scene } from "../scene/scene";
-import { h } from "./dom";
+import { around, h, keyed } from "./dom";
 
 /** A choice beside the tokens of a side. */
 export interface Choice {
@@ -63,7 +63,6 @@ export class Board {
   private scale = 1;
   private boxes: readonly (Box | null)[] = [];
   private readonly listed = new Of();
-  private keyed = false;
 
   /** `plain`: nothing can be chosen on it. */
   constructor(
@@ -78,12 +77,9 @@ export class Board {
     if (plain) return;
     this.canvas.addEventListener("pointermove", (event) => this.hover(this.at(event)));
     this.canvas.addEventListener("pointerleave", () => scene.leave());
-    this.canvas.addEventListener("pointerdown", () => (this.keyed = false));
     this.canvas.addEventListener("click", (event) => this.pin(this.at(event)));
-    // After a click the arrow keys still go from head to head.
-    this.canvas.addEventListener("focus", () => (this.keyed = this.canvas.matches(":focus-visible")));
     this.canvas.addEventListener("blur", () => scene.leave());
-    this.canvas.addEventListener("keydown", (event) => this.key(event));
+    keyed(this.canvas, ({ key }) => this.key(key));
     this.chips.addEventListener("pointerover", (event) => this.hover(this.chip(event)));
     this.chips.addEventListener("pointerleave", () => scene.leave());
     this.chips.addEventListener("click", (event) => this.pin(this.chip(event)));
@@ -112,7 +108,7 @@ export class Board {
   }
 
   private chip(event: Event): number | null {
-    const button = event.target instanceof Element ? event.target.closest<HTMLElement>("[data-place]") : null;
+    const button = around(event, "[data-place]");
     return button ? Number(button.dataset.place) : null;
   }
 
@@ -127,19 +123,20 @@ export class Board {
   }
 
   // From area to area by keyboard; Enter chooses one.
-  private key(event: KeyboardEvent): void {
-    const step = STEPS[event.key];
-    if (!this.keyed || event.metaKey || event.ctrlKey || event.altKey || (!step && event.key !== "Enter")) return;
-    event.preventDefault();
-    event.stopPropagation();
+  private key(key: string): boolean {
+    const step = STEPS[key];
+    if (!step && key !== "Enter") return false;
     const { boxes, scene, end } = this;
     const at = scene.hovered?.[end] ?? scene.pinned?.[end] ?? boxes.findIndex((box) => box !== null);
     const box = boxes[at];
-    if (event.key === "Enter") return this.pin(at);
-    if (!box || !step || scene.hovered?.[end] == null) return this.hover(at);
-    const [wide, tall] = [box[2] - box[0], box[3] - box[1]];
-    const next = areaAt(boxes, (box[0] + box[2]) / 2 + step[0] * wide, (box[1] + box[3]) / 2 + step[1] * tall);
-    if (next >= 0) this.hover(next);
+    if (!step) this.pin(at);
+    else if (!box || scene.hovered?.[end] == null) this.hover(at);
+    else {
+      const [wide, tall] = [box[2] - box[0], box[3] - box[1]];
+      const next = areaAt(boxes, (box[0] + box[2]) / 2 + step[0] * wide, (box[1] + box[3]) / 2 + step[1] * tall);
+      if (next >= 0) this.hover(next);
+    }
+    return true;
   }
 
   /** Draw the picture, and over it how much each token has. */

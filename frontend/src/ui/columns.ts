@@ -1,6 +1,7 @@
 // Two columns of tokens as listboxes: a pointer hovers and pins, and so do keys.
 
 import type { Scene } from "../scene/scene";
+import { keyed } from "./dom";
 import { placeOf, step } from "./tokens";
 
 export type Side = "from" | "to";
@@ -26,24 +27,20 @@ export const focusOn = (side: Side, place: number): { from: number | null; to: n
  */
 export function hoverColumns(scene: Scene, columns: Readonly<Partial<Record<Side, HTMLElement>>>, rows: Rows): void {
   const { owner } = scene;
-  // A column was focused by keyboard: only who came by keyboard moves among tokens.
-  let keyed = false;
   const on = (column: Side): Side => rows.side?.() ?? column;
   const go = (side: Side, place: number): void => {
     rows.show(place);
     owner.hover(scene, focusOn(on(side), place));
   };
-  const key = (event: KeyboardEvent, side: Side): void => {
-    if (!keyed || event.metaKey || event.ctrlKey || event.altKey) return;
+  const pressed = (event: KeyboardEvent, side: Side): boolean => {
     const at = scene.hovered?.[on(side)] ?? scene.pinned?.[on(side)] ?? 0;
     const next = step(event.key, at, (on(side) === "from" ? scene.rows : scene.columns).items.length);
     const across = event.key === (side === "from" ? "ArrowRight" : "ArrowLeft");
     if (next !== null) go(side, next);
     else if (event.key === "Enter" || event.key === " ") owner.pin(scene, on(side), at);
     else if (across) columns[side === "from" ? "to" : "from"]?.focus({ preventScroll: true });
-    else return;
-    event.preventDefault();
-    event.stopPropagation();
+    else return false;
+    return true;
   };
   for (const side of ["from", "to"] as const) {
     const column = columns[side];
@@ -57,12 +54,8 @@ export function hoverColumns(scene: Scene, columns: Readonly<Partial<Record<Side
       const place = placeOf(event);
       if (place !== null && !String(getSelection())) owner.pin(scene, on(side), place);
     });
-    column.addEventListener("keydown", (event) => key(event, side));
-    column.addEventListener("pointerdown", () => (keyed = false));
-    column.addEventListener("focus", () => {
-      keyed = column.matches(":focus-visible");
-      if (keyed) go(side, scene.pinned?.[side] ?? rows.first());
-    });
+    const byKeys = keyed(column, (event) => pressed(event, side));
+    column.addEventListener("focus", () => byKeys() && go(side, scene.pinned?.[side] ?? rows.first()));
     column.addEventListener("blur", () => owner.hover(scene, null));
   }
 }

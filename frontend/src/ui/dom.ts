@@ -1,5 +1,7 @@
 // Elements without a framework. Text from data only ever becomes a text node.
 
+import { clamp } from "../scene/format";
+
 export type Child = Node | string | null | undefined | false;
 
 export type Attributes = Record<string, string | number | boolean | null | undefined | ((event: never) => void)>;
@@ -65,3 +67,38 @@ export function fit(canvas: HTMLCanvasElement, width: number, height: number): C
 
 /** Whether what points is a finger: nothing hovers, and what is pressed is as large as one. */
 export const touched = (): boolean => window.matchMedia("(pointer: coarse)").matches;
+
+/** The element, of those that a selector names, that an event is on; null where it is on none. */
+export const around = ({ target }: Pick<Event, "target">, selector: string): HTMLElement | null =>
+  target instanceof Element ? target.closest<HTMLElement>(selector) : null;
+
+/** Whether a key is pressed with another that makes it the browser's. */
+export const modified = ({ metaKey, ctrlKey, altKey }: KeyboardEvent): boolean => metaKey || ctrlKey || altKey;
+
+/** An event has been answered. */
+export function answered(event: Event): void {
+  event.preventDefault();
+  event.stopPropagation();
+}
+
+/**
+ * Hear the keys of an element that was reached by keyboard: after a click they are the page's. `act` says whether a key was
+ * its own; what is returned, whether it hears them now.
+ */
+export function keyed(element: HTMLElement, act: (event: KeyboardEvent) => boolean): () => boolean {
+  let on = false;
+  element.addEventListener("focus", () => (on = element.matches(":focus-visible")));
+  for (const kind of ["pointerdown", "blur"]) element.addEventListener(kind, () => (on = false));
+  element.addEventListener("keydown", (event) => on && !modified(event) && act(event) && answered(event));
+  return () => on;
+}
+
+/** Zoom with Ctrl, or ⌘, and the wheel. */
+export function wheeled(element: HTMLElement, zoom: (factor: number, event: WheelEvent) => void): void {
+  const turn = (event: WheelEvent): void => {
+    if (!event.ctrlKey && !event.metaKey) return;
+    event.preventDefault();
+    zoom(Math.exp(clamp(event.deltaY, -60, 60) / 120), event);
+  };
+  element.addEventListener("wheel", turn, { passive: false });
+}

@@ -4,6 +4,7 @@ import { forPaper } from "../draw/canvas";
 import type { ExplorerPayload, ExplorerState } from "../protocol";
 import type { Side } from "../scene/axis";
 import type { Theme } from "../scene/color";
+import { reason } from "../scene/format";
 import { alike, Made, Of } from "../scene/made";
 import { type Focus, type Owner, Scene } from "../scene/scene";
 import { Data } from "../scene/source";
@@ -11,7 +12,7 @@ import { begins, changed, type Full, settle } from "../scene/state";
 import { BertViz } from "./bertviz";
 import { clicked } from "./between";
 import { used } from "./controls";
-import { h } from "./dom";
+import { answered, h, modified } from "./dom";
 import { Finding } from "./finding";
 import { turnAll } from "./fold";
 import { HeadBar } from "./headbar";
@@ -30,8 +31,7 @@ const TINY = 600;
 const LOW = 500;
 /** Between the margins of A4, in CSS pixels. */
 const PAPER = 687;
-const notShown = (error: unknown): string =>
-  `This cannot be shown: ${error instanceof Error ? error.message : String(error)}.`;
+const notShown = (error: unknown): string => `This cannot be shown: ${reason(error)}.`;
 
 export class Explorer implements Owner {
   state: Full;
@@ -221,7 +221,7 @@ export class Explorer implements Owner {
     try {
       await this.host.compute!(name);
     } catch (error) {
-      problem = `This cannot be computed: ${error instanceof Error ? error.message : String(error)}`;
+      problem = `This cannot be computed: ${reason(error)}`;
     }
     this.asking = false;
     this.toolbar.asking(null, problem);
@@ -292,8 +292,8 @@ export class Explorer implements Owner {
     this.set({ between: null, pin: row ? ["from", row.start] : column ? ["to", column.start] : null });
   }
 
-  tip(content: Node | null, x?: number, y?: number, where?: "pointer" | "left" | "right"): void {
-    this.tipBox.show(content, x, y, where);
+  tip(content: Node | null, at?: Pick<MouseEvent, "clientX" | "clientY">, where?: "pointer" | "left" | "right"): void {
+    this.tipBox.show(content, at?.clientX, at?.clientY, where);
   }
 
   ink = (name: string): string => {
@@ -509,7 +509,7 @@ export class Explorer implements Owner {
       const shown = { ...state, theme: this.theme };
       this.host.save(`${name}.${kind}`, await picture(kind, this.data, shown, element.clientWidth, this.host));
     } catch (error) {
-      this.toolbar.asking(null, `This cannot be saved: ${error instanceof Error ? error.message : String(error)}.`);
+      this.toolbar.asking(null, `This cannot be saved: ${reason(error)}.`);
     }
   }
 
@@ -519,7 +519,7 @@ export class Explorer implements Owner {
   key(event: KeyboardEvent): void {
     const target = event.target instanceof Element ? event.target : null;
     const typing = target?.matches("input:not([type=range]), select, textarea") === true;
-    if (event.metaKey || event.ctrlKey || event.altKey || this.help.open || typing) return;
+    if (modified(event) || this.help.open || typing) return;
     if (target?.matches("input[type=range]") && event.key.startsWith("Arrow")) return;
     if ((event.key === "Enter" || event.key === " ") && target?.matches("button")) return;
     const { state, headbar, help, set } = this;
@@ -538,8 +538,7 @@ export class Explorer implements Owner {
       help: () => help.showModal(),
     });
     if (!act) return;
-    event.preventDefault();
-    event.stopPropagation();
+    answered(event);
     act();
   }
 }

@@ -6,7 +6,7 @@ import type { Within } from "../scene/axis";
 import { plural } from "../scene/format";
 import type { Scene } from "../scene/scene";
 import { cropWidth } from "../scene/talking";
-import { h } from "./dom";
+import { around, h } from "./dom";
 
 /** Of the larger picture that a thumbnail shows when it is pointed at. */
 const LARGE = 200;
@@ -88,8 +88,7 @@ export const turnAll = (scene: Scene): number[] =>
 
 /** Thumbnails within an element: a click turns them, and who points at one sees it larger. */
 export function turnable(element: HTMLElement, scene: Scene): void {
-  const at = (event: Event): HTMLElement | null =>
-    event.target instanceof Element ? event.target.closest<HTMLElement>("[data-fold]") : null;
+  const at = (event: Event): HTMLElement | null => around(event, "[data-fold]");
   element.addEventListener(
     "click",
     (event) => {
@@ -114,8 +113,7 @@ export function turnable(element: HTMLElement, scene: Scene): void {
       if (image?.area)
         scene.owner.tip(
           h("div", crop(info, image.area, LARGE), h("div.dim", `${plural(image.count, "token")}; click to unfold`)),
-          event.clientX,
-          event.clientY,
+          event,
         );
     },
     { capture: true },

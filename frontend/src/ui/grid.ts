@@ -340,8 +340,7 @@ export class Grid {
         h("table", gold, ...figures.map(row)),
         !touched() && h("div.dim", "click opens, shift-click adds"),
       ),
-      event.clientX,
-      event.clientY,
+      event,
     );
   }
 

@@ -173,7 +173,7 @@ export class HeadLines {
     const x = event.clientX - bounds.left;
     const pair = lineAt(box, this.lines, this.scrolled, x, event.clientY - bounds.top - this.scrolled);
     scene.owner.hover(scene, pair);
-    scene.owner.tip(pair && pairTip(scene, pair.from, pair.to), event.clientX, event.clientY);
+    scene.owner.tip(pair && pairTip(scene, pair.from, pair.to), event);
   }
 
   private tip(event: PointerEvent, side: "from" | "to"): void {
@@ -214,10 +214,11 @@ export class HeadLines {
       if (maps.length > 16) (content as HTMLElement).append(h("div.dim", `and ${maps.length - 16} more heads`));
     }
     const bounds = this.rows.scroller.getBoundingClientRect();
-    const top = bounds.top + middle(this.box, place, this.scrolled) - 10;
+    const clientY = bounds.top + middle(this.box, place, this.scrolled) - 10;
     // The tip stands in the strip that the focus has left empty: never over tokens or lines.
-    if (side === "from") scene.owner.tip(content, bounds.left + this.box.stripLeft - 4, top, "left");
-    else scene.owner.tip(content, bounds.left + this.box.x1 + this.box.tokens + 4, top, "right");
+    const { stripLeft, x1, tokens } = this.box;
+    if (side === "from") scene.owner.tip(content, { clientX: bounds.left + stripLeft - 4, clientY }, "left");
+    else scene.owner.tip(content, { clientX: bounds.left + x1 + tokens + 4, clientY }, "right");
   }
 
   /** Scroll so that a token can be seen. */

@@ -6,7 +6,7 @@ import { missing, offer } from "../scene/quantities";
 import type { Owner, Scene } from "../scene/scene";
 import { headsOf, unread } from "../scene/state";
 import { Segments, Slider, Switch } from "./controls";
-import { h } from "./dom";
+import { around, h } from "./dom";
 import { entries } from "./pictures";
 
 /** What the slider of the strongest lines a token steps through; 0 for all. */
@@ -119,7 +119,7 @@ export class HeadBar {
 
   // A click toggles and the last stays on; a double click isolates, and restores.
   private click(event: MouseEvent): void {
-    const button = event.target instanceof Element ? event.target.closest<HTMLElement>("button") : null;
+    const button = around(event, "button");
     if (!button) return;
     const head = Number(button.dataset.head);
     const { heads } = this.scene;

@@ -1,7 +1,7 @@
 // The time of a sound: which stretch is shown, where the line stands, what sounds there, and playing it.
 
 import type { ArrayRef } from "../protocol";
-import { clamp } from "../scene/format";
+import { clamp, reason } from "../scene/format";
 import { Heard } from "../scene/heard";
 import type { Scene } from "../scene/scene";
 import { asState, movedSpan, type Span, shownSpan, zoomedSpan } from "../scene/soundlayout";
@@ -117,7 +117,7 @@ export class Listening extends Heard {
     try {
       await this.player!.play(this.at);
     } catch (error) {
-      return this.told.failed(`This sound cannot be played: ${error instanceof Error ? error.message : String(error)}`);
+      return this.told.failed(`This sound cannot be played: ${reason(error)}`);
     }
     this.told.played();
     cancelAnimationFrame(this.frame);

@@ -11,7 +11,7 @@ import { CELL, cellOf, LABELLED, moved, windowSaid, within, type Zoom, zoomed } 
 import type { Scene } from "../scene/scene";
 import { type Heeds, valuesOf } from "../scene/state";
 import { clickedCell } from "./between";
-import { h, touched } from "./dom";
+import { h, keyed, touched, wheeled } from "./dom";
 import { pairTip } from "./head";
 import { tokenText } from "./tokens";
 
@@ -31,7 +31,6 @@ export class Matrix {
   size = 300;
   private readonly drawn = new Of();
   private readonly focused = new Of();
-  private keyed = false;
   private zoom: Zoom = [0, 1, 0, 1];
   private wide = 0;
   private tall = 0;
@@ -76,23 +75,14 @@ export class Matrix {
       const { row, column } = this.at(event);
       if (large) this.step(0.5, row, column);
     });
-    this.over.addEventListener(
-      "wheel",
-      (event) => {
-        if (!large || !(event.ctrlKey || event.metaKey)) return;
-        event.preventDefault();
-        const { row, column } = this.at(event);
-        this.step(Math.exp(clamp(event.deltaY, -60, 60) / 120), row, column);
-      },
-      { passive: false },
-    );
     if (large) {
+      wheeled(this.over, (factor, event) => {
+        const { row, column } = this.at(event);
+        this.step(factor, row, column);
+      });
       this.over.setAttribute("role", "application");
       this.over.tabIndex = 0;
-      this.over.addEventListener("keydown", (event) => this.key(event));
-      // After a click arrow keys still go from head to head.
-      this.over.addEventListener("focus", () => (this.keyed = this.over.matches(":focus-visible")));
-      this.over.addEventListener("pointerdown", () => (this.keyed = false));
+      keyed(this.over, (event) => this.key(event));
       this.over.addEventListener("blur", () => scene.leave());
     }
   }
@@ -104,14 +94,13 @@ export class Matrix {
   }
 
   // From pair to pair by keyboard; Enter pins the row, and in a pinned row it chooses the pair.
-  private key(event: KeyboardEvent): void {
+  private key(event: KeyboardEvent): boolean {
     const { scene, zoom } = this;
     const { hovered } = scene;
-    if (!this.keyed || event.metaKey || event.ctrlKey || event.altKey) return;
     const [row, column] = [hovered?.from ?? zoom[0], hovered?.to ?? zoom[2]];
     const move = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
     if (event.key === "Enter") scene.owner.choose(scene, clickedCell(scene.pinned, row, column));
-    else if (!move) return;
+    else if (!move) return false;
     else {
       const [down, right] = hovered ? move : [0, 0];
       const to = {
@@ -120,14 +109,12 @@ export class Matrix {
       };
       scene.owner.hover(scene, to);
       const bounds = this.over.getBoundingClientRect();
-      scene.owner.tip(
-        pairTip(scene, to.from, to.to),
-        bounds.left + ((to.to + 1 - zoom[2]) / zoom[3]) * this.wide,
-        bounds.top + ((to.from + 1 - zoom[0]) / zoom[1]) * this.tall,
-      );
+      scene.owner.tip(pairTip(scene, to.from, to.to), {
+        clientX: bounds.left + ((to.to + 1 - zoom[2]) / zoom[3]) * this.wide,
+        clientY: bounds.top + ((to.from + 1 - zoom[0]) / zoom[1]) * this.tall,
+      });
     }
-    event.preventDefault();
-    event.stopPropagation();
+    return true;
   }
 
   /** Closer or farther, about a cell or the middle. */
@@ -269,6 +256,6 @@ export class Matrix {
     }
     const { row, column } = this.at(event);
     scene.owner.hover(scene, { from: row, to: column });
-    scene.owner.tip(pairTip(scene, row, column), event.clientX, event.clientY);
+    scene.owner.tip(pairTip(scene, row, column), event);
   }
 }

@@ -11,7 +11,7 @@ import { type Block, type Chart, Neurons, type Row, SIGNS, signed, strength, typ
 import type { Scene } from "../scene/scene";
 import { span } from "../scene/scores";
 import type { Heeds } from "../scene/state";
-import { h, touched } from "./dom";
+import { answered, around, h, touched } from "./dom";
 import { TokenRows } from "./tokenrows";
 
 const bold = (item: Item | undefined): HTMLElement => h("b", h("bdi", name(item)));
@@ -56,14 +56,12 @@ export class Neuron {
     this.chart.addEventListener("keydown", (event) => {
       const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
       if (!by) return;
-      event.preventDefault();
-      event.stopPropagation(); // elsewhere arrows go from head to head
+      answered(event); // elsewhere arrows go from head to head
       read((scene.hovered?.neuron ?? -1) + by);
     });
     this.rows.body.addEventListener("click", (event) => {
       const found = this.at(event);
-      if (found && !(event.target instanceof Element && event.target.closest(".tok")))
-        scene.owner.pin(scene, found.where === "q" ? "from" : "to", found.row);
+      if (found && !around(event, ".tok")) scene.owner.pin(scene, found.where === "q" ? "from" : "to", found.row);
     });
   }
 
@@ -199,7 +197,7 @@ export class Neuron {
 
   private move(event: PointerEvent): void {
     const { scene, open } = this;
-    if (!open || (event.target instanceof Element && event.target.closest(".tok"))) return;
+    if (!open || around(event, ".tok")) return;
     const found = this.at(event);
     if (!found) return scene.leave();
     const { where, row, neuron } = found;
@@ -208,17 +206,13 @@ export class Neuron {
       scene.owner.hover(scene, { from: null, to: null, neuron });
       const item = scene.rows.items[row];
       const x = item ? open.q(item)[neuron]! : NaN;
-      return scene.owner.tip(
-        h("div", bold(item), h("span.dim", ` q, neuron ${neuron} `), signed(x)),
-        event.clientX,
-        event.clientY,
-      );
+      return scene.owner.tip(h("div", bold(item), h("span.dim", ` q, neuron ${neuron} `), signed(x)), event);
     }
     const query = scene.rows.items[scene.pinned?.from ?? open.query];
     const { sink } = this.row ?? {};
     if (sink && row === scene.columns.items.length) {
       const content = h("table", line("logit", signed(sink.logit)), line("takes", fixed(sink.weight, 4)));
-      return scene.owner.tip(h("div", bold(query), " → ", h("b", "sink"), content), event.clientX, event.clientY);
+      return scene.owner.tip(h("div", bold(query), " → ", h("b", "sink"), content), event);
     }
     scene.owner.hover(scene, where === "row" ? { from: null, to: row } : { from: null, to: row, neuron });
     const item = scene.columns.items[row];
@@ -233,7 +227,7 @@ export class Neuron {
             ...open.steps(this.row, row).map(([label, x]) => line(label, signed(x))),
             line("softmax: weight", fixed(weights[row]!, 4)),
           );
-      return scene.owner.tip(h("div", ...title, content), event.clientX, event.clientY);
+      return scene.owner.tip(h("div", ...title, content), event);
     }
     const [a, b] = [open.q(query)[neuron]!, open.k(item)[neuron]!];
     scene.owner.tip(
@@ -243,8 +237,7 @@ export class Neuron {
         h("span.dim", ` neuron ${neuron}`),
         h("table", line("q", signed(a)), line("k", signed(b)), line("q × k", signed(a * b))),
       ),
-      event.clientX,
-      event.clientY,
+      event,
     );
   }
 }

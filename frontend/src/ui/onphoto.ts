@@ -6,7 +6,7 @@ import { type Look, type Looking, small, smallLayout } from "../scene/onpicture"
 import type { Focus, Scene } from "../scene/scene";
 import { Board, Photo, smallButton } from "./board";
 import { Slider, Switch } from "./controls";
-import { h } from "./dom";
+import { around, h } from "./dom";
 import { LayerStrip } from "./strip";
 
 export abstract class OnPhoto {
@@ -35,7 +35,7 @@ export abstract class OnPhoto {
     );
     this.strip = new LayerStrip(scene);
     this.several.addEventListener("click", (event) => {
-      const button = event.target instanceof Element ? event.target.closest<HTMLElement>("[data-head]") : null;
+      const button = around(event, "[data-head]");
       if (button) owner.open(scene.state.layer, Number(button.dataset.head), false);
     });
   }

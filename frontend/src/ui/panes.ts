@@ -11,7 +11,7 @@ import { Scene } from "../scene/scene";
 import type { Full, Heeds } from "../scene/state";
 import { Answer } from "./answer";
 import { Segments, Select } from "./controls";
-import { h } from "./dom";
+import { around, h } from "./dom";
 import { turnable } from "./fold";
 import { goldKey } from "./goldkey";
 import { Grid } from "./grid";
@@ -198,8 +198,7 @@ export class Pane {
     for (const picture of [...Object.values(this.pictures), this.neuron]) picture.root.hidden = true;
     // A picture that is not shown, or not drawn yet, has no geometry: it answers to nothing.
     const unseen = (event: Event): void => {
-      if (event.target instanceof Element && event.target.closest("[hidden], [data-undrawn]"))
-        event.stopImmediatePropagation();
+      if (around(event, "[hidden], [data-undrawn]")) event.stopImmediatePropagation();
     };
     for (const kind of ["click", "pointerover", "pointermove", "pointerup", "focus"])
       this.root.addEventListener(kind, unseen, { capture: true });

@@ -125,8 +125,7 @@ export class Ranks {
             ),
             !touched() && h("div.dim", "click to open"),
           ),
-          event.clientX,
-          event.clientY,
+          event,
         );
     });
     canvas.addEventListener("pointerleave", () => scene.owner.tip(null));

@@ -1,3 +1,5 @@
+import { answered, modified } from "./dom";
+
 // Toolbars: one stop for the Tab key, and the arrow keys go from control to control.
 
 /** Controls that have a use of their own for arrow keys keep a stop of their own. */
@@ -32,9 +34,8 @@ export function toolbar(root: HTMLElement, label: string): () => void {
     const there = reached();
     const at = there.indexOf(event.target as HTMLElement);
     const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: there.length - 1 }[event.key];
-    if (to === undefined || at < 0 || !byKeys || event.altKey || event.ctrlKey || event.metaKey) return;
-    event.preventDefault();
-    event.stopPropagation();
+    if (to === undefined || at < 0 || !byKeys || modified(event)) return;
+    answered(event);
     there[(to + there.length) % there.length]!.focus();
   });
   return update;

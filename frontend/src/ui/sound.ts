@@ -15,7 +15,7 @@ import type { Heeds } from "../scene/state";
 import { clickedCell } from "./between";
 import { hoverColumns } from "./columns";
 import { Switch } from "./controls";
-import { h, touched } from "./dom";
+import { around, h, keyed, touched, wheeled } from "./dom";
 import { pairTip } from "./head";
 import { Listening } from "./listening";
 import { toolbar } from "./roving";
@@ -57,7 +57,6 @@ export class HeadSound {
   private readonly inked = new Of();
   private layout = soundLayout(0);
   private lane = 20;
-  private keyed = false;
   private maps: readonly Shown[] = [];
   private readonly drawn = new Of();
   /** All is drawn, not only what changes with what is pointed at. */
@@ -133,20 +132,10 @@ export class HeadSound {
     map.addEventListener("click", (event) => this.choose(event, this.queryOf(event)));
     for (const canvas of [spectrum, lanes, map]) canvas.addEventListener("pointerleave", () => this.left());
     this.clock.addEventListener("pointerdown", (event) => this.drag(event));
-    spectrum.addEventListener("focus", () => (this.keyed = spectrum.matches(":focus-visible")));
-    spectrum.addEventListener("pointerdown", () => (this.keyed = false));
-    spectrum.addEventListener("keydown", (event) => this.key(event));
-    this.stage.addEventListener(
-      "wheel",
-      (event) => {
-        if (!(event.ctrlKey || event.metaKey)) return;
-        event.preventDefault();
-        this.time.zoom(Math.exp(clamp(event.deltaY, -60, 60) / 120), this.timeOf(event));
-      },
-      { passive: false },
-    );
+    keyed(spectrum, (event) => this.key(event));
+    wheeled(this.stage, (factor, event) => this.time.zoom(factor, this.timeOf(event)));
     const word = (event: Event): number => {
-      const button = event.target instanceof Element ? event.target.closest<HTMLElement>("[data-start]") : null;
+      const button = around(event, "[data-start]");
       return button ? (scene.rows.of[Number(button.dataset.start)] ?? -1) : -1;
     };
     this.peaks.addEventListener("click", (event) => word(event) >= 0 && scene.owner.pin(scene, "from", word(event)));
@@ -195,7 +184,7 @@ export class HeadSound {
     if (to < 0) return;
     if (from !== null) {
       scene.owner.hover(scene, { from, to });
-      return scene.owner.tip(pairTip(scene, from, to), event.clientX, event.clientY);
+      return scene.owner.tip(pairTip(scene, from, to), event);
     }
     const chosen = scene.focus?.from ?? null;
     const lines = this.maps
@@ -208,11 +197,7 @@ export class HeadSound {
         ),
       );
     const about = chosen === null ? "mean over all queries" : `from ${name(scene.rows.items[chosen])}`;
-    scene.owner.tip(
-      h("div", h("b", `${clock(time)} s`), h("span.dim", ` ${about}`), h("table", ...lines)),
-      event.clientX,
-      event.clientY,
-    );
+    scene.owner.tip(h("div", h("b", `${clock(time)} s`), h("span.dim", ` ${about}`), h("table", ...lines)), event);
   }
 
   private left(): void {
@@ -259,8 +244,7 @@ export class HeadSound {
     line.style.transform = `translateX(${this.gutter + ((time - begin) / (end - begin)) * this.width}px)`;
   }
 
-  private key(event: KeyboardEvent): void {
-    if (!this.keyed || event.metaKey || event.ctrlKey || event.altKey) return;
+  private key(event: KeyboardEvent): boolean {
     const { time, scene } = this;
     const { keys } = time;
     const here = placeAt(keys, time.at);
@@ -277,9 +261,8 @@ export class HeadSound {
       const span = keys[clamp(to, 0, keys.length - 1)];
       if (span) time.seek((span[0] + span[1]) / 2, false);
     } else if (event.key === "Enter") scene.owner.pin(scene, time.alike ? "from" : "to", here);
-    else return;
-    event.preventDefault();
-    event.stopPropagation();
+    else return false;
+    return true;
   }
 
   private drag(event: PointerEvent): void {

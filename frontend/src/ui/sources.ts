@@ -20,7 +20,7 @@ import {
   told,
   value,
 } from "../scene/sources";
-import { h, s } from "./dom";
+import { answered, h, modified, s } from "./dom";
 
 export interface SourcesHost {
   /** Open a head where the span outlined is; where it is not there, heads are names. */
@@ -241,7 +241,7 @@ export class Sources {
   // Arrow keys go from part to part: one stop for the Tab key in the prompt, and one in the answer.
   private key(event: KeyboardEvent): void {
     const target = event.target instanceof Element ? event.target : null;
-    if (!target?.matches("[data-span], [data-statement]") || event.altKey || event.ctrlKey || event.metaKey) return;
+    if (!target?.matches("[data-span], [data-statement]") || modified(event)) return;
     const { span } = of(target);
     const all = span === undefined ? [...this.statements.values()] : [...this.spans.values()].map(([first]) => first!);
     const at = span === undefined ? all.indexOf(target) : [...this.spans.keys()].indexOf(span);
@@ -255,8 +255,7 @@ export class Sources {
       next.setAttribute("tabindex", "0");
       next.focus();
     }
-    event.preventDefault();
-    event.stopPropagation();
+    answered(event);
   }
 }
 

@@ -10,7 +10,7 @@ import type { Asked, Source } from "../scene/rows";
 import type { Scene } from "../scene/scene";
 import type { Keys } from "../scene/state";
 import { Segments } from "./controls";
-import { h } from "./dom";
+import { around, h } from "./dom";
 import { toolbar } from "./roving";
 import { AT_ONCE, inSlices } from "./slices";
 
@@ -53,7 +53,7 @@ export class LayerStrip {
     this.root.append(h("div.striphead", this.title, this.of.root), this.row);
     this.stops = toolbar(this.row, "Layers");
     this.row.addEventListener("click", (event) => {
-      const button = event.target instanceof Element ? event.target.closest<HTMLElement>("[data-layer]") : null;
+      const button = around(event, "[data-layer]");
       if (button) scene.owner.set({ layer: Number(button.dataset.layer) });
     });
   }

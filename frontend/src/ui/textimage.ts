@@ -22,7 +22,7 @@ import {
 } from "../scene/talking";
 import { bare } from "../scene/wordsbeside";
 import { Board } from "./board";
-import { h } from "./dom";
+import { around, h } from "./dom";
 import { crop } from "./fold";
 import { OnPhoto } from "./onphoto";
 import { toolbar } from "./roving";
@@ -73,7 +73,7 @@ export class TextPicture extends OnPhoto {
   }
 
   private placeOf(event: Event): number | null {
-    const button = event.target instanceof Element ? event.target.closest<HTMLElement>("[data-start]") : null;
+    const button = around(event, "[data-start]");
     if (!button) return null;
     const side = sideOf(this.scene, "word") === "from" ? this.scene.rows : this.scene.columns;
     const place = side.of[Number(button.dataset.start)] ?? -1;
@@ -90,7 +90,7 @@ export class TextPicture extends OnPhoto {
     const { owner } = this.scene;
     const place = this.placeOf(event);
     if (place !== null) return owner.pin(this.scene, sideOf(this.scene, "word"), place);
-    const thumb = event.target instanceof Element && event.target.closest(".inline");
+    const thumb = around(event, ".inline");
     if (thumb) owner.set({ pin: null, between: null });
   }
 

@@ -3,7 +3,7 @@
 import { THUMB } from "../draw/tokens";
 import type { PictureInfo } from "../protocol";
 import { type Item, name, withId } from "../scene/axis";
-import { h } from "./dom";
+import { around, h } from "./dom";
 import { thumbnail } from "./fold";
 
 /** A token's text; the direction is that of its own script. A picture within a text, and each patch of it, is seen. */
@@ -56,7 +56,7 @@ export const remember = (element: HTMLElement, place: number): unknown => rows.s
 
 /** The place of the token under an event. */
 export function placeOf(event: Event): number | null {
-  const row = event.target instanceof Element ? event.target.closest(".tok, .word") : null;
+  const row = around(event, ".tok, .word");
   return (row && rows.get(row)?.place) ?? null;
 }
 

@@ -1,7 +1,7 @@
 // Why a chosen line is there: who wrote what its key brings and what its query asks, each head a step back.
 
 import type { ReadsInfo, WriterInfo } from "../protocol";
-import { code, fixed, percent, shown } from "../scene/format";
+import { code, fixed, percent, reason, shown } from "../scene/format";
 import { alike, Of } from "../scene/made";
 import type { Line, Scene } from "../scene/scene";
 import { headsOf } from "../scene/state";
@@ -63,7 +63,7 @@ export class Writers {
       const why = await owner.host.why!(place, part.name, line);
       if (turn === this.turn) this.draw(why);
     } catch (error) {
-      if (turn === this.turn) this.say(error instanceof Error ? error.message : String(error));
+      if (turn === this.turn) this.say(reason(error));
     } finally {
       window.clearTimeout(late);
     }

@@ -18,7 +18,7 @@ import type {
   WhyAnswer,
 } from "../../protocol";
 import type { Numbers } from "../../scene/data";
-import { figure } from "../../scene/format";
+import { figure, reason } from "../../scene/format";
 import { opening } from "../../scene/opening";
 import { cut } from "./cut";
 import type { Graphs, Pass } from "./graphs";
@@ -94,7 +94,7 @@ export class Answers {
       const told: LiveError = {
         kind: "error",
         id: Number(asked.id) || 0,
-        error: error instanceof Error ? error.message : String(error),
+        error: reason(error),
         stale: error instanceof StoppedError,
       };
       return { content: told, arrays: [] };

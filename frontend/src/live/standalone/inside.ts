@@ -2,6 +2,7 @@
 
 import type { ArrayRef, StandalonePayload } from "../../protocol";
 import { bytesOf, gunzip } from "../../scene/data";
+import { reason } from "../../scene/format";
 import { fromPage } from "../../ui/embedded";
 import type { Buffers } from "../frames";
 import type { Carrier, Connection } from "../wire";
@@ -76,7 +77,7 @@ export class Inside implements Carrier {
         worker.onerror = (event) => down(`The model in this page has failed (${event.message}): load the page again.`);
         state({ up: true, info: this.page.model.info });
       } catch (error) {
-        const why = error instanceof Error ? error.message : String(error);
+        const why = reason(error);
         down(
           `The model in this page cannot run here: ${why}. The picture below is of the text that the page was written with.`,
         );

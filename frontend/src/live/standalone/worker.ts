@@ -2,6 +2,7 @@
 
 import type { ArrayRef, StandalonePayload } from "../../protocol";
 import { decode } from "../../scene/data";
+import { reason } from "../../scene/format";
 import { Answers, StoppedError } from "./answer";
 import { Graphs } from "./graphs";
 import { Reader } from "./tokens";
@@ -60,7 +61,7 @@ async function boot({ page, texts }: Boot): Promise<void> {
     say({ word: "ready" });
     void work();
   } catch (error) {
-    say({ word: "failed", why: error instanceof Error ? error.message : String(error) });
+    say({ word: "failed", why: reason(error) });
   }
 }
 
