@@ -688,7 +688,8 @@ export interface LiveExample {
  *
  * `shared`: both have one vocabulary; `pair`: a second text beside the first; `target`: what a decoder reads;
  * `chat`: turns of a conversation; `reads`: it can be asked why a line is there; `sources`: which part of the input
- * made the answer can be asked; `rounded`: how its weights were, where they are not those of the model itself.
+ * made the answer can be asked; `rounded`: how its weights were, where they are not those of the model itself;
+ * `loaded`: what makes it in Python, where somebody is to be told.
  */
 export interface LiveInfo {
   model: string;
@@ -702,6 +703,7 @@ export interface LiveInfo {
   reads: boolean;
   sources: boolean;
   rounded: string | null;
+  loaded: string | null;
 }
 
 /**
@@ -754,7 +756,6 @@ export interface Shown {
   tokens: number;
   notes: string[];
   changes: string[];
-  python: string;
   arrays: string[];
 }
 
@@ -937,7 +938,6 @@ export interface FigureName {
 export interface StandaloneModel {
   info: LiveInfo;
   causal: boolean;
-  loaded: string;
   tokenizer: TokenizerInfo;
   inputs: string[];
   layers: LayerTensors[];

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Asked, History, NOTHING, read, write } from "../src/live/asked";
+import { type Asked, History, inPython, NOTHING, read, write } from "../src/live/asked";
 import { pack, unpack } from "../src/live/frames";
 import { type Carrier, type Connection, StaleError, Wire } from "../src/live/wire";
 
@@ -15,6 +15,26 @@ test("what is asked goes into an address and back", () => {
   );
   expect(write(NOTHING)).toBe("");
   expect(read("")).toEqual(NOTHING);
+});
+
+test("what is read, and the changes that are made, are told in Python", () => {
+  const shown = (...changes: string[]) =>
+    ({ changes, payload: { inputs: [{ parts: [{ query: { ids: [7, 8, 9, 3, 4] } }] }] } }) as never;
+  const one = { loaded: null, target: false };
+  const named = { loaded: "model = hs.load()", target: false };
+  expect(inPython({ text: 'a "b"', pair: "c" }, shown(), one)).toBe('maps = hs.capture(model, "a \\"b\\"", pair="c")');
+  expect(inPython({ text: "a" }, shown("L4H2 off", "all hide >0"), named)).toBe(
+    'import headscope as hs\n\nmodel = hs.load()\nwith hs.edit(model, "L4H2 off", "all hide >0"):\n    maps = hs.capture(model, "a")',
+  );
+  expect(inPython({ text: "a", written: [3, 4] }, shown(), one)).toBe(
+    "maps = hs.capture(model, model.from_ids([7, 8, 9], written=[3, 4]))",
+  );
+  expect(inPython({ messages: [{ role: "user", content: "a" }] }, shown(), one)).toBe(
+    'maps = hs.capture(model, model.chat([{"role":"user","content":"a"}], add_generation_prompt=True))',
+  );
+  expect(inPython({ text: "a" }, shown(), { loaded: null, target: true })).toBe(
+    'maps = hs.capture(model, "a", target="")',
+  );
 });
 
 test.each([

@@ -25,7 +25,12 @@ export type Pen = Pick<
 export const FONT = 'Inter, -apple-system, "Segoe UI", system-ui, Arial, sans-serif';
 
 /** How the text that follows stands: a font such as "500 11px", and where its place is. */
-export function lettering(pen: Pen, font: string, align: CanvasTextAlign, baseline: CanvasTextBaseline): void {
+export function lettering(
+  pen: Pen,
+  font: string,
+  align: CanvasTextAlign = "left",
+  baseline: CanvasTextBaseline = "middle",
+): void {
   pen.font = `${font} ${FONT}`;
   [pen.textAlign, pen.textBaseline] = [align, baseline];
 }

@@ -84,7 +84,7 @@ function mark(pen: Pen, { scene, box }: Heads, layer: number, head: number, x: n
 export function tag(pen: Pen, look: Look, { owner }: Scene, side: number, x: number, y: number): void {
   area(pen, colourOf(look, owner.theme), x, y, side, side);
   if (side < TAG || look.letter === "") return;
-  lettering(pen, "600 11px", "center", "middle");
+  lettering(pen, "600 11px", "center");
   write(pen, owner.ink("--bg"), look.letter, x + side / 2, y + side / 2 + 0.5);
 }
 

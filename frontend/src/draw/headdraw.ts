@@ -198,13 +198,13 @@ function bars(
         pen.globalAlpha = faint ? 0.6 : 0.9;
         if (length > 0.4) area(pen, color, sign < 0 ? zero - length : zero + 1, top, length, high);
         pen.globalAlpha = 1;
-        lettering(pen, "500 11px", right && !box.tiny ? "left" : "right", "middle");
+        lettering(pen, "500 11px", right && !box.tiny ? "left" : "right");
         const at = box.tiny ? x + (right ? width : 0) : x + (right ? 1 : -1) * (room + 5);
         if (text) write(pen, ink(faint ? "--ink3" : "--ink2"), text, at, box.tiny ? y - 2 : y + 0.5);
       } else if (maps === 1 && box.tiny) {
         // No room beside each other: the number stands over its bar.
         const edge = x + (right ? width : 0);
-        lettering(pen, "500 11px", "right", "middle");
+        lettering(pen, "500 11px", "right");
         if (text) write(pen, ink("--ink2"), text, edge, y - 2);
         const length = Math.max(text ? 1 : 0, width * Math.min(1, size));
         pen.globalAlpha = faint ? 0.5 : 0.9;
@@ -259,7 +259,7 @@ function drawRails(pen: Pen, scene: Scene, box: HeadBox, scrolled: number): void
   if (box.rail === 0) return;
   const { ink } = scene.owner;
   pen.globalAlpha = 1;
-  lettering(pen, "600 11px", "center", "middle");
+  lettering(pen, "600 11px", "center");
   const sides = [
     [scene.rows.items, box.x0 - 0.5, 4],
     [scene.columns.items, box.x1 - 0.5, box.width - 5],

@@ -35,7 +35,7 @@ export function drawLanes(
     if (signed) hill(pen, seen, -1, most, floor, tall - 5, minus);
     pen.globalAlpha = 1;
     if (numbers === 0) return;
-    lettering(pen, "500 11px", "right", "middle");
+    lettering(pen, "500 11px", "right");
     const number = lane.number ?? largest(seen);
     write(
       pen,

@@ -130,7 +130,7 @@ export function drawRow(
 // Score, softmax and norm of one key.
 function numbers(pen: Pen, scene: Scene, box: NeuronBox, y: number, row: RowNumbers, top: Row["most"]): void {
   const { ink, theme } = scene.owner;
-  lettering(pen, "500 11px", "right", "middle");
+  lettering(pen, "500 11px", "right");
   if (box.narrow) return narrowNumbers(pen, scene, box, y, row, top);
   if (row.masked) return write(pen, ink("--ink3"), "not seen", box.dot + box.dotWidth + 6, y + 0.5);
   const zero = box.dot + box.dotWidth * 0.36;
@@ -227,9 +227,9 @@ export function bars(
   charts.forEach(({ name, values }, at) => {
     const middle = at * CHART + CHART / 2;
     const most = Math.max(1e-9, ...values.map(Math.abs));
-    lettering(pen, "600 12px", "right", "middle");
+    lettering(pen, "600 12px", "right");
     write(pen, ink("--ink"), name, left - 10, middle - 6);
-    lettering(pen, "500 11px", "right", "middle");
+    lettering(pen, "500 11px", "right");
     write(pen, ink("--ink3"), `±${brief(most, 2)}`, left - 10, middle + 8);
     area(pen, ink("--line2"), left, middle, room, 1);
     const step = room / values.length;

@@ -77,7 +77,7 @@ export const CLOCK = 18;
 export function drawClock(pen: Pen, scene: Scene, [begin, end]: Span, width: number, more: number): void {
   const { ink } = scene.owner;
   const { at, digits } = ticks(begin, end, Math.max(2, Math.floor(width / 64)));
-  lettering(pen, "500 11px", "center", "middle");
+  lettering(pen, "500 11px", "center");
   for (const time of at) {
     const x = ((time - begin) / (end - begin)) * width;
     area(pen, ink("--tick"), Math.round(x), 0, 1, 4);
@@ -92,7 +92,7 @@ export function drawHertz(pen: Pen, scene: Scene, rate: number, width: number, h
   const { ink } = scene.owner;
   const most = rate / 2000;
   const { at, digits } = ticks(0, most, Math.max(2, Math.floor(height / 36)));
-  lettering(pen, "500 11px", "right", "middle");
+  lettering(pen, "500 11px", "right");
   for (const kilohertz of at) {
     const y = height * (1 - kilohertz / most);
     area(pen, ink("--tick"), width - 4, Math.round(Math.min(y, height - 1)), 4, 1);

@@ -1,6 +1,6 @@
 // What a reader asks of a live model, as a value: it stands in the address, and can be undone.
 
-import type { LiveInput, Message } from "../protocol";
+import type { LiveInfo, LiveInput, Message, Shown } from "../protocol";
 
 export interface Asked {
   readonly input: LiveInput;
@@ -53,6 +53,27 @@ function turns(text: string | null): Message[] {
   } catch {
     return [];
   }
+}
+
+/** What gives the same maps in Python, after the changes that were made; `info` is of the model. */
+export function inPython(
+  { text, pair, target, messages, written = [] }: LiveInput,
+  { changes, payload }: Pick<Shown, "changes" | "payload">,
+  info: Pick<LiveInfo, "loaded" | "target">,
+): string {
+  const quoted = (value: unknown = ""): string => JSON.stringify(value);
+  const ids = payload.inputs[0]!.parts[0]!.query.ids ?? [];
+  const read = info.target
+    ? `${quoted(text)}, target=${quoted(target)}`
+    : written.length > 0
+      ? `model.from_ids([${ids.slice(0, -written.length).join(", ")}], written=[${written.join(", ")}])`
+      : messages
+        ? `model.chat(${quoted(messages)}, add_generation_prompt=True)`
+        : quoted(text) + (pair ? `, pair=${quoted(pair)}` : "");
+  const capture = `maps = hs.capture(model, ${read})`;
+  const edit = `with hs.edit(model, ${changes.map(quoted).join(", ")}):\n    `;
+  const begin = info.loaded ? `import headscope as hs\n\n${info.loaded}\n` : "";
+  return begin + (changes.length > 0 ? edit : "") + capture;
 }
 
 /** Changes, what was there before, and what was taken back. */

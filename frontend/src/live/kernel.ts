@@ -11,16 +11,20 @@ import type { Carrier, Connection } from "./wire";
 
 type Heard = (content: Record<string, unknown>, buffers: DataView[]) => void;
 
-/** The part of anywidget's model that is used. */
-interface Model {
+/** The part of anywidget's model that carries messages, and what of it stands before any is answered. */
+export interface Channel {
+  get(name: "live"): LiveInfo;
+  on(event: "msg:custom", run: Heard): void;
+  off(event: "msg:custom", run: Heard): void;
+  send(content: unknown): void;
+}
+
+interface Model extends Channel {
   get(name: "live"): LiveInfo;
   get(name: "asked"): Asked;
   get(name: "state"): ExplorerState;
   set(name: "asked" | "state", value: unknown): void;
   save_changes(): void;
-  on(event: "msg:custom", run: Heard): void;
-  off(event: "msg:custom", run: Heard): void;
-  send(content: unknown): void;
 }
 
 export interface Here {
@@ -28,11 +32,11 @@ export interface Here {
   readonly el: HTMLElement;
 }
 
-class Kernel implements Carrier {
+export class Kernel implements Carrier {
   readonly packed = true;
   private heard: Heard | null = null;
 
-  constructor(private readonly model: Model) {}
+  constructor(private readonly model: Channel) {}
 
   hear(
     message: (content: Record<string, unknown>, buffers: Buffers) => void,

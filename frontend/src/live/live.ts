@@ -10,7 +10,7 @@ import { Explorer } from "../ui/explorer";
 import type { ExplorerHost, ExplorerProps } from "../ui/host";
 import { COPIED, copyLink } from "../ui/roving";
 import { download } from "../ui/save";
-import { type Asked, History, write } from "./asked";
+import { type Asked, History, inPython, write } from "./asked";
 import { ChangesBox } from "./changes";
 import { SaysBox } from "./says";
 import { Session } from "./session";
@@ -389,8 +389,9 @@ export class Live {
   }
 
   private async copy(): Promise<void> {
-    const said = await copyLink(this.shown?.python ?? "");
-    this.changes.say(said === COPIED ? "Copied." : (this.shown?.python ?? ""));
+    const text = this.shown ? inPython(this.input, this.shown, this.info) : "";
+    const said = await copyLink(text);
+    this.changes.say(said === COPIED ? "Copied." : text);
   }
 
   /** A key that no element of the page has had. */

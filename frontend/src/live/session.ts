@@ -6,7 +6,6 @@ import type {
   LiveInfo,
   Prediction,
   QuantityAnswer,
-  ReadsAnswer,
   ReadsInfo,
   SaysAnswer,
   Shown,
@@ -152,10 +151,8 @@ export class Session {
     }
   }
 
-  async exact(question: Question): Promise<Float32Array> {
-    const { buffers } = await this.wire.ask("exact", { turn: this.turn, ...question });
-    const bytes = buffers[0]!;
-    return new Float32Array(bytes.slice().buffer);
+  exact(question: Question): Promise<Float32Array> {
+    return this.wire.exact({ turn: this.turn, ...question });
   }
 
   async compute(name: string): Promise<void> {
@@ -165,8 +162,8 @@ export class Session {
     if (payload) join(payload, content.added);
   }
 
-  async reads(input: number, part: string, line: Line): Promise<ReadsInfo> {
-    return (await this.wire.ask<ReadsAnswer>("reads", { turn: this.turn, input, part, ...line })).content.why;
+  reads(input: number, part: string, line: Line): Promise<ReadsInfo> {
+    return this.wire.reads({ turn: this.turn, input, part, ...line });
   }
 
   async says(at: number | null, chosen: number | null): Promise<Prediction[]> {

@@ -1,6 +1,6 @@
 // Questions to a live model and their answers, whatever carries them.
 
-import type { LiveError, LiveInfo } from "../protocol";
+import type { LiveError, LiveInfo, ReadsAnswer, ReadsInfo } from "../protocol";
 import type { Buffers } from "./frames";
 
 /** What carries messages: a socket, a notebook's kernel. */
@@ -52,6 +52,17 @@ export class Wire {
       this.waiting.set(id, { kind, resolve: resolve as Waiting["resolve"], reject });
       this.carrier.send({ ...question, kind, id });
     });
+  }
+
+  /** The exact values of a row. */
+  async exact(question: object): Promise<Float32Array> {
+    const { buffers } = await this.ask("exact", question);
+    return new Float32Array(buffers[0]!.slice().buffer);
+  }
+
+  /** Why a line is there. */
+  async reads(question: object): Promise<ReadsInfo> {
+    return (await this.ask<ReadsAnswer>("reads", question)).content.why;
   }
 
   /** Nobody waits for what is being computed. */

@@ -123,3 +123,6 @@ export function mixed(color: string, ground: string, share: number): string {
   });
   return `#${parts.join("")}`;
 }
+
+/** How strongly a share shades its token, by the root of its part of the largest: ink can be read on the strongest. */
+export const strength = (share: number, most: number): number => 0.52 * Math.sqrt(Math.min(1, Math.abs(share) / most));

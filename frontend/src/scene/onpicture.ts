@@ -7,7 +7,19 @@ import type { Theme } from "./color";
 import type { Shown } from "./cut";
 import { figure, percent } from "./format";
 import { concerns, type Judged } from "./gold";
-import { type Asked, asked, lookers, looks, looksIn, looksOf, missing, type Source, unseen, usual } from "./rows";
+import {
+  type Asked,
+  asked,
+  hidden,
+  lookers,
+  looks,
+  looksIn,
+  looksOf,
+  missing,
+  type Source,
+  unseen,
+  usual,
+} from "./rows";
 import type { Scene } from "./scene";
 import { headsOf } from "./state";
 import { talks } from "./wordsbeside";
@@ -60,13 +72,11 @@ export interface Looking {
 
 /** Null where nothing has been decoded. */
 export function looking(scene: Scene, who = asked(scene)): Looking | null {
-  const { state, part } = scene;
   const maps = scene.shown();
   const map = maps.at(-1);
   if (!map) return null;
   const to = scene.focus?.to ?? null;
-  const layers = state.aggregate === "layers" ? part.index : [state.layer];
-  const mask = unseen(scene, layers, scene.aggregated ? scene.heads : [scene.head]);
+  const mask = hidden(scene);
   const back = to === null ? null : lookers(scene, map, to, mask);
   return { maps, map, who, to, given: looks(scene, map, who, mask), back };
 }
@@ -154,6 +164,31 @@ export function small(scene: Scene, { maps, who }: Looking, focus: Parameters<ty
   }));
 }
 
+/** How much of what is given goes to areas, of all, and which area gets most; -1 for none. */
+export function onAreas(
+  { columns, part }: Scene,
+  given: Float64Array,
+): { readonly inside: number; readonly all: number; readonly best: number } {
+  let [inside, all, best] = [0, 0, -1];
+  columns.items.forEach(({ start }, place) => {
+    const share = given[place]!;
+    if (Number.isNaN(share)) return;
+    all += share;
+    if (!part.key.boxes?.[start]) return;
+    inside += share;
+    if (best < 0 || share > given[best]!) best = place;
+  });
+  return { inside, all, best };
+}
+
+/** What the colours are, of numbers with a sign; of others what is `said`. */
+export const tonesSaid = ({ against }: Scene, { sign }: Shown, said: string): string =>
+  against
+    ? "Blue: more in the first than in the second; orange: less."
+    : sign
+      ? "Blue: positive; orange: negative."
+      : said;
+
 /** What is said below, and whether it leaves room to say what can be done. */
 export function says(
   scene: Scene,
@@ -162,21 +197,13 @@ export function says(
   const { columns, part } = scene;
   const { key } = part;
   const { picture } = scene.input;
-  let [inside, all, best] = [0, 0, -1];
-  columns.items.forEach(({ start }, place) => {
-    const share = given[place]!;
-    if (Number.isNaN(share)) return;
-    all += share;
-    if (!key.boxes?.[start]) return;
-    inside += share;
-    if (best < 0 || share > given[best]!) best = place;
-  });
+  const { inside, all, best } = onAreas(scene, given);
   const signed = scene.against !== null || map.sign !== null;
-  const tones = scene.against
-    ? "Blue: more in the first than in the second; orange: less."
-    : map.sign
-      ? "Blue: positive; orange: negative."
-      : (key.boxes || back) && "Dark: not looked at, by the root of the share of the largest.";
+  const tones = tonesSaid(
+    scene,
+    map,
+    key.boxes || back ? "Dark: not looked at, by the root of the share of the largest." : "",
+  );
   const greys = [
     [given, back ?? []].some((each) => each.some(Number.isNaN)) && "what the mask hides",
     picture &&
@@ -188,7 +215,7 @@ export function says(
   const from = typeof who === "number" ? nameOf(scene, "from", who) : who === "patches" ? "patches" : "all queries";
   const most =
     to !== null
-      ? `From ${from} to ${nameOf(scene, "to", to)}: ${Number.isNaN(given[to]) ? "not seen" : figure(given[to]!)}.`
+      ? `From ${from} to ${nameOf(scene, "to", to)}: ${chipFigure(given, to)}.`
       : !signed &&
         best >= 0 &&
         `${percent(inside / Math.max(all, 1e-9))} of what ${from} ${verb(scene, who)} at is the ${picture?.kind ?? "picture"}, most of it ${nameOf(scene, "to", best)} (${figure(given[best]!)}).`;

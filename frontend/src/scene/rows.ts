@@ -104,6 +104,12 @@ export function unseen(scene: Scene, layers: readonly number[], heads: readonly 
   return both.hidden;
 }
 
+/** What the mask hides from the open heads. */
+export function hidden(scene: Scene): Uint8Array | null {
+  const { state, part, aggregated, heads, head } = scene;
+  return unseen(scene, state.aggregate === "layers" ? part.index : [state.layer], aggregated ? heads : [head]);
+}
+
 /** What two inputs both hide, made once for the two masks. */
 const masks = new WeakMap<Uint8Array, { readonly other: Uint8Array; readonly hidden: Uint8Array }>();
 

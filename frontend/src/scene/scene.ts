@@ -45,7 +45,7 @@ export interface Sides {
 export interface Owner {
   readonly state: Full;
   readonly theme: Theme;
-  set(change: Partial<Full>): void;
+  readonly set: (change: Partial<Full>) => void;
   /** Open a head; `add` adds it to those of its layer, or takes it away. */
   open(layer: number, head: number, add: boolean): void;
   hover(scene: Scene, focus: Focus | null): void;

@@ -2,12 +2,11 @@
 
 import type { Side } from "./axis";
 import { name } from "./axis";
-import { received, type Shown, value } from "./cut";
+import { strength } from "./color";
+import { received } from "./cut";
 import { figure, percent } from "./format";
+import { hidden, lookers, looks } from "./rows";
 import type { Scene } from "./scene";
-
-/** The strongest shade, in percent: dark ink can still be read on it. */
-const STRONGEST = 52;
 
 /** One text: the tokens of a side, and the share of each (NaN: not seen). */
 export interface Text {
@@ -30,26 +29,16 @@ export function texts(scene: Scene): Text[] {
     chosen,
   });
   if (from === null && to !== null) {
-    const rows: Text = { side: "from", shares: lookers(scene, map, to), chosen: null };
+    const rows: Text = { side: "from", shares: lookers(scene, map, to, hidden(scene)), chosen: null };
     return scene.part.kind === "cross"
       ? [rows, blank("to", to)]
       : [{ ...rows, chosen: scene.rows.of[scene.columns.items[to]!.start] ?? null }];
   }
-  const shares = from === null ? Float64Array.from(received(map)) : looked(scene, map, from);
+  const shares = from === null ? Float64Array.from(received(map)) : looks(scene, map, from, hidden(scene));
   const keys: Text = { side: "to", shares, chosen: null };
   if (scene.part.kind === "cross") return [blank("from", from), keys];
   return [{ ...keys, chosen: from === null ? null : (scene.columns.of[scene.rows.items[from]!.start] ?? null) }];
 }
-
-const looked = (scene: Scene, map: Shown, from: number): Float64Array =>
-  Float64Array.from({ length: map.columns }, (_, to) =>
-    scene.hides(from, to) ? NaN : value(map, from * map.columns + to),
-  );
-
-const lookers = (scene: Scene, map: Shown, to: number): Float64Array =>
-  Float64Array.from({ length: map.rows }, (_, from) =>
-    scene.hides(from, to) ? NaN : value(map, from * map.columns + to),
-  );
 
 /** How strong each shade is, in percent. A sink takes so much that nothing else would be seen: special tokens, and the
  * token itself, are left out of what the darkest is. */
@@ -59,9 +48,7 @@ export function shades(scene: Scene, text: Text): Float64Array {
     const share = Math.abs(text.shares[at]!);
     return item.special || at === text.chosen || Number.isNaN(share) ? found : Math.max(found, share);
   }, 1e-9);
-  return text.shares.map((share) =>
-    Number.isNaN(share) ? 0 : STRONGEST * Math.sqrt(Math.min(1, Math.abs(share) / most)),
-  );
+  return text.shares.map((share) => (Number.isNaN(share) ? 0 : 100 * strength(share, most)));
 }
 
 /** The colour of a share, as a name of the palette. */

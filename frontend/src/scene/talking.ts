@@ -2,9 +2,10 @@
 
 import type { Box } from "./areas";
 import { type Item, name } from "./axis";
+import { strength } from "./color";
 import { figure, percent } from "./format";
 import { concerns } from "./gold";
-import type { Board, End, Looking } from "./onpicture";
+import { type Board, chipFigure, type End, type Looking, onAreas, tonesSaid } from "./onpicture";
 import type { Asked } from "./rows";
 import type { Scene } from "./scene";
 import { bare, onto, spaced, sumOf, words } from "./wordsbeside";
@@ -130,9 +131,6 @@ export interface Shade {
   readonly chosen: boolean;
 }
 
-/** The strongest shade of a word. */
-const SHADE = 0.52;
-
 /** Each word by what it has to do with what is chosen: what it gives to the picture, to a patch, or gets from a word. */
 export function shades(scene: Scene, found: Looking): ReadonlyMap<number, Shade> {
   const { rows, columns, part, against } = scene;
@@ -158,7 +156,7 @@ export function shades(scene: Scene, found: Looking): ReadonlyMap<number, Shade>
         item.start,
         {
           share: own,
-          strength: Number.isNaN(own) ? 0 : SHADE * Math.sqrt(Math.min(1, Math.abs(own) / most)),
+          strength: Number.isNaN(own) ? 0 : strength(own, most),
           tone: own < 0 ? "minus" : signed ? "plus" : "accent",
           chosen: item.start === chosen,
         },
@@ -209,23 +207,18 @@ export function pictureFigure(scene: Scene, found: Looking, number: number): str
 
 /** What is said below. */
 export function says(scene: Scene, found: Looking): string {
-  const { against } = scene;
-  const tones = against
-    ? "Blue: more in the first than in the second; orange: less."
-    : found.map.sign
-      ? "Blue: positive; orange: negative."
-      : "Dark and shades by the root of the share of the largest.";
+  const tones = tonesSaid(scene, found.map, "Dark and shades by the root of the share of the largest.");
   return [most(scene, found), tones].filter(Boolean).join(" ");
 }
 
 // Between what is chosen, or where most of it goes.
 function most(scene: Scene, found: Looking): string {
-  const { rows, columns, part } = scene;
+  const { rows } = scene;
   const { map, who, given, to } = found;
   const back = backOf(scene, found);
   const from = typeof who === "number" ? called(scene, "from", who) : "the text";
   if (to !== null && typeof who === "number")
-    return `From ${from} to ${called(scene, "to", to)}: ${Number.isNaN(given[to]) ? "not seen" : figure(given[to]!)}.`;
+    return `From ${from} to ${called(scene, "to", to)}: ${chipFigure(given, to)}.`;
   if (scene.against) return "";
   if (back) {
     const places = words(scene).map(({ start }) => rows.of[start]!);
@@ -239,12 +232,7 @@ function most(scene: Scene, found: Looking): string {
       : `Of the words ${called(scene, "from", best)} looks most at ${called(scene, "to", to!)} (${figure(back[best]!)}).`;
   }
   if (map.sign) return "";
-  let [inside, best] = [0, -1];
-  columns.items.forEach(({ start }, place) => {
-    if (!part.key.boxes?.[start] || Number.isNaN(given[place])) return;
-    inside += given[place]!;
-    if (best < 0 || given[place]! > given[best]!) best = place;
-  });
+  const { inside, best } = onAreas(scene, given);
   return best < 0
     ? ""
     : `${percent(inside)} of what ${from === "the text" ? "the text looks at" : `${from} looks at`} is the ${noun(scene)}, most of it ${called(scene, "to", best)} (${figure(given[best]!)}).`;

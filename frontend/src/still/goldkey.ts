@@ -30,7 +30,7 @@ export function goldKey(scene: Scene, width: number): Block[] {
       draw(pen) {
         for (const { swatch, text, size, x, y } of placed) {
           pen.globalAlpha = 1;
-          lettering(pen, `${swatch ? 400 : 500} ${size}px`, "left", "middle");
+          lettering(pen, `${swatch ? 400 : 500} ${size}px`);
           write(pen, ink(swatch ? "--ink2" : "--ink3"), text, x + (swatch ? SWATCH + AFTER : 0), y + TALL / 2);
           if (!swatch) continue;
           pen.group(x, y + 2);

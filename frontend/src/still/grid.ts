@@ -43,7 +43,7 @@ function roles(scene: Scene, width: number): Block[] {
       height: TAG,
       draw: (pen) => {
         tag(pen, look, scene, TAG, 0, 0);
-        lettering(pen, "400 11px", "left", "middle");
+        lettering(pen, "400 11px");
         write(pen, ink("--ink2"), said, TAG + 6, TAG / 2 + 0.5);
       },
     };
@@ -66,13 +66,13 @@ function labels(pen: SvgPen, heads: Heads): void {
   const { across, down } = heads.labels();
   const color = scene.owner.ink("--ink3");
   pen.globalAlpha = 1;
-  lettering(pen, "400 11px", "center", "middle");
+  lettering(pen, "400 11px", "center");
   for (const { text, at } of across) write(pen, color, text, at + box.cell / 2, 22);
-  lettering(pen, "400 11px", "right", "middle");
+  lettering(pen, "400 11px", "right");
   for (const { text, at } of down) write(pen, color, text, box.gutter - 10, at + box.tall / 2);
-  lettering(pen, "400 10.5px", "left", "middle");
+  lettering(pen, "400 10.5px");
   write(pen, color, heads.axes.across, box.gutter, 6);
-  lettering(pen, "400 10.5px", "right", "middle");
+  lettering(pen, "400 10.5px", "right");
   pen.turn(-90, 6, box.top);
   write(pen, color, heads.axes.down, 6, box.top);
   pen.end();

@@ -50,7 +50,7 @@ export function head(scene: Scene, width: number): Block[] {
 function heads(pen: SvgPen, scene: Scene, box: HeadBox): void {
   pen.globalAlpha = 1;
   for (const { text, x, align, head } of above(scene, box, scene.shown(), scene.focus)) {
-    lettering(pen, `${head === undefined ? 500 : 600} 10.5px`, align, "middle");
+    lettering(pen, `${head === undefined ? 500 : 600} 10.5px`, align);
     write(
       pen,
       head === undefined ? scene.owner.ink("--ink3") : scene.color(head),

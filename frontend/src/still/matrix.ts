@@ -105,8 +105,8 @@ function labels(
   }
   pen.globalAlpha = 1;
   const below = label + rows.length * cell + ENDS - 8;
-  lettering(pen, "400 11px", "left", "middle");
+  lettering(pen, "400 11px");
   write(pen, owner.ink("--ink3"), "from ↓", 0, below);
-  lettering(pen, "400 11px", "right", "middle");
+  lettering(pen, "400 11px", "right");
   write(pen, owner.ink("--ink3"), "to →", label + columns.length * cell, below);
 }

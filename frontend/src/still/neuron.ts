@@ -74,7 +74,7 @@ function signs({ owner: { ink, theme } }: Scene, width: number): Block {
     width,
     height: 14,
     draw(pen) {
-      lettering(pen, "400 11px", "left", "middle");
+      lettering(pen, "400 11px");
       write(pen, ink("--ink3"), SIGNS[0], 0, 7);
       pen.image(png(PALETTES[theme].diverging, 256, 1), 56, 3, 96, 8);
       write(pen, ink("--ink3"), SIGNS[1], 160, 7);
@@ -87,12 +87,12 @@ function above(pen: SvgPen, { owner: { ink } }: Scene, box: NeuronBox, heads: re
   let end = -Infinity;
   for (const { x, width, title, below } of heads) {
     const middle = x + width / 2;
-    lettering(pen, `600 ${box.narrow ? 11 : 12.5}px`, "center", "middle");
+    lettering(pen, `600 ${box.narrow ? 11 : 12.5}px`, "center");
     write(pen, ink("--ink"), title, middle, 7.5);
     const half = textWidth(below, 10.5) / 2;
     if (middle - half < end + 3) continue;
     end = middle + half;
-    lettering(pen, "400 10.5px", "center", "middle");
+    lettering(pen, "400 10.5px", "center");
     write(pen, ink("--ink3"), below, middle, 22.5);
   }
 }
@@ -132,7 +132,7 @@ function tokens(pen: SvgPen, { rows, columns, pinned, owner: { ink } }: Scene, b
     const width = Math.ceil(textWidth(said, size)) + 2 * inset;
     const right = x < box.q;
     if (ground) pen.rounded(right ? x - width : x, at * box.row + 1, width, box.row - 2, ground, null, 4);
-    lettering(pen, `${weight} ${size}px`, right ? "right" : "left", "middle");
+    lettering(pen, `${weight} ${size}px`, right ? "right" : "left");
     write(pen, color, said, right ? x - inset : x + inset, (at + 0.5) * box.row);
   };
   const token = (item: Item, x: number, at: number, pinned: boolean, followed: boolean): void => {

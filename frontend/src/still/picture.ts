@@ -106,7 +106,7 @@ function others({ rows, columns, part, owner }: Scene, width: number, { end, sha
         draw(pen) {
           pen.globalAlpha = 1;
           pen.rounded(0, 0, wide, 22, place === chosen ? owner.ink("--wash") : null, owner.ink(line), 6);
-          lettering(pen, "400 12px", "left", "middle");
+          lettering(pen, "400 12px");
           write(pen, owner.ink(ink), name, 8, 11);
           if (number) write(pen, owner.ink("--ink3"), number, 14 + first, 11);
         },
@@ -127,7 +127,7 @@ export function several(scene: Scene, info: PictureInfo, width: number, look: Lo
       height: 16 + tall,
       draw(pen) {
         area(pen, head.color, 0, 4, 8, 8);
-        lettering(pen, "500 11px", "left", "middle");
+        lettering(pen, "500 11px");
         write(pen, scene.owner.ink("--ink"), cutTo(head.title, each - 13, 11, 500), 13, 8);
         pen.group(0, 16, each, tall);
         drawBoard(onPaper(pen), scene, info, each, look, head);
@@ -162,7 +162,7 @@ export function layers(scene: Scene, info: PictureInfo, width: number, look: Loo
           [pen.strokeStyle, pen.lineWidth] = [owner.ink("--accent"), 2];
           pen.strokeRect(1, 1, one - 2, tall - 2);
         }
-        lettering(pen, `${open ? 600 : 400} 11px`, "center", "middle");
+        lettering(pen, `${open ? 600 : 400} 11px`, "center");
         write(pen, owner.ink(open ? "--accent" : "--ink3"), String(layer), one / 2, tall + 9);
       },
     };

@@ -46,7 +46,7 @@ function paragraph(scene: Scene, of: Text, width: number): Block {
         if (strong[at]! > 0 || at === of.chosen)
           pen.rounded(left - 1, top + 2, wide + 2, LINE - 4, fill, at === of.chosen ? ink("--ink") : null, 3);
         pen.globalAlpha = 1;
-        lettering(pen, `400 ${SIZE}px`, "left", "middle");
+        lettering(pen, `400 ${SIZE}px`);
         write(
           pen,
           ink(Number.isNaN(share) && at !== of.chosen ? "--ink3" : special ? "--ink2" : "--ink"),

@@ -91,7 +91,7 @@ function words(scene: Scene, map: Shown, found: readonly PeakPlace[], height: nu
           pen.lineTo(middle + 0.5, height);
           pen.fill();
           if (chosen) pen.rounded(left, top, tokenWidth(text) + 8, PEAK_LINE, ink("--accent"), null, 4);
-          lettering(pen, "400 13px", "left", "middle");
+          lettering(pen, "400 13px");
           write(pen, ink(chosen ? "--bg" : "--ink"), text, left + 4, top + PEAK_LINE / 2);
         }
       },
@@ -116,7 +116,7 @@ function brackets(scene: Scene, found: readonly SpokenPlace[], crowded: boolean,
           area(pen, ink("--tick"), left, height - 2, across, 2);
           area(pen, ink("--tick"), left, height - tick, 1, tick);
           area(pen, ink("--tick"), left + across - 1, height - tick, 1, tick);
-          lettering(pen, "400 11px", "center", "middle");
+          lettering(pen, "400 11px", "center");
           if (fits && !crowded) write(pen, ink("--ink2"), word.text, left + across / 2, 8);
         }
       },
@@ -185,7 +185,7 @@ function lanes(scene: Scene, { span }: Heard, maps: readonly Shown[], found: Lan
 
 function label(pen: SvgPen, color: string, said: string, x: number, y: number, strong: boolean): void {
   pen.globalAlpha = 1;
-  lettering(pen, `${strong ? 500 : 400} 11px`, "right", "middle");
+  lettering(pen, `${strong ? 500 : 400} 11px`, "right");
   write(pen, color, said, x, y);
 }
 

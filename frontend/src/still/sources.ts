@@ -100,7 +100,7 @@ function paragraph(runs: readonly Run[], theme: Theme, width: number): Block {
         pen.rounded(left, row * LINE + 2, wide, LINE - 4, fill, on ? colours.ink : null, 2);
       }
       pen.globalAlpha = 1;
-      lettering(pen, `400 ${SIZE}px`, "left", "middle");
+      lettering(pen, `400 ${SIZE}px`);
       for (const { part, x: left, line: row } of placed) write(pen, colours.ink, part, left, (row + 0.5) * LINE);
     },
   };
@@ -144,10 +144,10 @@ function legend(payload: SourcesPayload, theme: Theme): Block {
         pen.rounded((at * BAR) / steps, 0, BAR / steps, 8, fill, null, 0);
       }
       for (const [at, align] of (["left", "center", "right"] as const).entries()) {
-        lettering(pen, "400 11px", align, "middle");
+        lettering(pen, "400 11px", align);
         write(pen, colours.ink2, ticks[at]!, (at * BAR) / 2, 17);
       }
-      lettering(pen, "400 11px", "left", "middle");
+      lettering(pen, "400 11px");
       write(pen, colours.ink2, of, 0, 31);
     },
   };

@@ -93,7 +93,7 @@ function words(scene: Scene, info: PictureInfo, found: Looking, width: number): 
         const middle = tops[line]! + tall[line]! / 2;
         if (typeof part === "string") {
           area(pen, ink("--line2"), 0, middle - 10, wide, 1);
-          lettering(pen, "500 10.5px", "left", "middle");
+          lettering(pen, "500 10.5px");
           write(pen, ink("--ink3"), part, 0, middle + 2);
         } else if ("picture" in part) {
           thumb(pen, scene, info, part, pictureFigure(scene, found, part.picture), [x, middle, wide], whole);
@@ -118,7 +118,7 @@ function word(
   if (strength > 0) area(pen, scene.colours[tone], x, top, wide, 22);
   pen.globalAlpha = 1;
   if (chosen) pen.rounded(x, top, wide, 22, null, ink("--ink"), 3);
-  lettering(pen, `400 ${sizeOf(part)}px`, "left", "middle");
+  lettering(pen, `400 ${sizeOf(part)}px`);
   write(pen, ink(Number.isNaN(share) ? "--ink3" : "--ink"), cutTo(bare(part.item), wide, sizeOf(part)), x + 1, middle);
 }
 
@@ -135,6 +135,6 @@ function thumb(
   pen.globalAlpha = 1;
   pen.rounded(x, middle - tall / 2 - 3, wide, tall + 6, null, ink(chosen ? "--accent" : "--line2"), 6);
   onPaper(pen).photo(info, part, x + 3, middle - tall / 2, across, tall, false);
-  lettering(pen, "500 12px", "left", "middle");
+  lettering(pen, "500 12px");
   write(pen, ink("--ink2"), figure, x + across + 9, middle);
 }

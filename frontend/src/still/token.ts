@@ -68,7 +68,7 @@ export function token(
     [color, text.slice(mark.length)],
   ] as const;
   pen.globalAlpha = 1;
-  lettering(pen, `${weight} ${size}px`, align, "middle");
+  lettering(pen, `${weight} ${size}px`, align);
   pen.spans(LEFTWARD.test(text) ? [...parts].reverse() : parts, align === "right" ? x : x + before, y);
   if (!item.changed) return;
   pen.fillStyle = ink("--accent");

@@ -1,12 +1,12 @@
 // What a reader of BertViz looks for, above a view that its calls made: layer and head, attention between sentences, and
 // beside the token that is pointed at the "+" that opens its neurons.
 
-import type { PartInfo } from "../protocol";
 import { hasPair } from "../scene/axis";
+import type { Scene } from "../scene/scene";
 import { type Full, headsOf } from "../scene/state";
-import { Select, type Setter } from "./controls";
+import { type Control, controls, type Setter } from "./controls";
 import { h } from "./dom";
-import { PARTS } from "./toolbar";
+import { partsOf } from "./toolbar";
 
 const FILTERS = [
   ["all", "All"],
@@ -24,63 +24,68 @@ export interface Around {
   start(row: Element): number | null;
 }
 
-const numbers = (list: readonly number[]): [string, string][] => list.map((each) => [String(each), String(each)]);
-
 export class BertViz {
   readonly root = h("div.bertviz", { role: "group", "aria-label": "As in BertViz" });
   private readonly plus: HTMLButtonElement;
-  private readonly layer: Select;
-  private readonly head: Select;
-  private readonly filter: Select;
-  private readonly part: Select;
-  private readonly fields: Record<"layer" | "head" | "filter" | "part", HTMLElement>;
+  private readonly made: Readonly<Record<"layer" | "heads" | "filter" | "part", Control>>;
   private state!: Full;
-  private heads: readonly number[] = [];
   /** There are neurons of the layer that is open. */
   private deep = false;
   private row: Element | null = null;
 
   constructor(private readonly around: Around) {
-    const { set } = around;
-    this.layer = new Select("Layer", (value) => set({ layer: Number(value) }));
-    this.head = new Select("Head", (value) => set({ heads: value === "all" ? [...this.heads] : [Number(value)] }));
-    this.filter = new Select("Attention", (value) => set({ filter: value as Full["filter"] }));
-    this.part = new Select("Part", (value) => set({ part: value }));
-    const field = (name: string, { input }: Select): HTMLElement => h("label.field", h("span.cap", name), input);
-    this.fields = {
-      layer: field("Layer", this.layer),
-      head: field("Head", this.head),
-      filter: field("Attention", this.filter),
-      part: field("Attention", this.part),
-    };
+    const open = ({ state }: Scene): boolean => state.scale !== "model";
+    this.made = controls(around.set, {
+      layer: {
+        cap: "Layer",
+        look: "list",
+        options: ({ part }) => part.index.map((layer) => [layer, String(layer)]),
+        when: open,
+      },
+      heads: {
+        cap: "Head",
+        look: "list",
+        options({ part, state }) {
+          const all = headsOf(part, state.layer);
+          const some = state.heads.length > 1 && state.heads.length < all.length;
+          return [
+            [[...all], "All"],
+            ...(some ? ([[state.heads, state.heads.join(", ")]] as const) : []),
+            ...all.map((head): [number[], string] => [[head], String(head)]),
+          ];
+        },
+        // All, in whatever order they were opened.
+        of({ part, state }) {
+          const all = headsOf(part, state.layer);
+          return state.heads.length === all.length ? [...all] : state.heads;
+        },
+        when: open,
+      },
+      filter: {
+        cap: "Attention",
+        look: "list",
+        options: FILTERS,
+        when: ({ part }) => hasPair(part.query) && hasPair(part.key),
+      },
+      part: {
+        label: "Part",
+        cap: "Attention",
+        look: "list",
+        options: partsOf,
+        when: (scene) => partsOf(scene).length > 1,
+      },
+    });
     this.plus = h("button.plus", { hidden: true, onclick: () => this.turn() });
-    this.root.append(...Object.values(this.fields), this.plus);
+    this.root.append(...Object.values(this.made).map(({ root }) => root), this.plus);
     around.root.addEventListener("pointerover", (event) => this.over(event));
     around.root.addEventListener("pointerleave", () => this.at(null));
   }
 
-  show(state: Full, part: PartInfo, parts: readonly string[]): void {
+  show(scene: Scene): void {
+    const { state, part } = scene;
     this.state = state;
-    this.heads = headsOf(part, state.layer);
     this.deep = (part.neurons?.[part.index.indexOf(state.layer)] ?? null) !== null;
-    const open = state.scale !== "model";
-    const { fields, heads } = this;
-    fields.layer.hidden = fields.head.hidden = !open;
-    fields.filter.hidden = !hasPair(part.query) || !hasPair(part.key);
-    fields.part.hidden = parts.length === 1;
-    this.layer.show(String(state.layer), numbers(part.index));
-    const several = state.heads.length > 1;
-    const all = several && state.heads.length === heads.length;
-    this.head.show(several ? (all ? "all" : "some") : String(state.heads[0]), [
-      ["all", "All"],
-      ...(several && !all ? ([["some", state.heads.join(", ")]] as const) : []),
-      ...numbers(heads),
-    ]);
-    this.filter.show(state.filter, FILTERS);
-    this.part.show(
-      state.part,
-      parts.map((name) => [name, PARTS[name] ?? name] as const),
-    );
+    for (const each of Object.values(this.made)) each.show(scene);
     this.at(null);
   }
 

@@ -2,6 +2,7 @@
 
 import type { Theme } from "../scene/color";
 import { Of } from "../scene/made";
+import type { Scene } from "../scene/scene";
 import { changed, DEFAULTS, type Full } from "../scene/state";
 import { h } from "./dom";
 
@@ -36,133 +37,170 @@ export class Panel {
   }
 }
 
-/** One of several, side by side. */
-export class Segments<K extends keyof Full> {
-  readonly root: HTMLElement;
+type Options<K extends keyof Full> = readonly (readonly [value: Full[K], text: string, title?: string])[];
 
-  private readonly titles: ReadonlyMap<string, string>;
-
-  constructor(
-    label: string,
-    private readonly key: K,
-    set: Setter,
-    options: readonly (readonly [Full[K], string, string?])[],
-    small = false,
-  ) {
-    this.titles = new Map(options.map(([value, , title]) => [String(value), title ?? ""]));
-    const buttons = options.map(([value, text, title]) =>
-      h(
-        "button",
-        {
-          role: "radio",
-          "data-v": String(value),
-          title: title ?? null,
-          onclick: () => set({ [key]: value } as Partial<Full>),
-        },
-        text,
-      ),
-    );
-    this.root = h(small ? "div.seg.small" : "div.seg", { role: "radiogroup", "aria-label": label }, ...buttons);
-  }
-
-  show(state: Full, shown?: unknown): void {
-    const value = String(shown ?? state[this.key]);
-    for (const button of this.root.children as Iterable<HTMLElement>)
-      button.setAttribute("aria-checked", String(button.dataset.v === value));
-  }
-
-  /** Whether a choice is there at all. */
-  offer(value: string, there: boolean): void {
-    for (const button of this.root.children as Iterable<HTMLElement>)
-      if (button.dataset.v === value) button.hidden = !there;
-  }
-
-  disable(value: string, why: string | null): void {
-    const button = [...(this.root.children as Iterable<HTMLButtonElement>)].find((each) => each.dataset.v === value);
-    if (!button) return;
-    button.disabled = why !== null;
-    button.title = why ?? this.titles.get(value) ?? "";
-  }
+/** A control as data: one of several where it has `options`, a slider where it has `steps`, something to press where it has
+ * `next`, else on or off. */
+export interface Spec<K extends keyof Full> {
+  /** Its name; by default what stands before it. */
+  readonly label?: string | ((scene: Scene) => string);
+  readonly title?: string | ((scene: Scene) => string);
+  /** What stands before it. */
+  readonly cap?: string;
+  /** Whether it is there; by default always. */
+  when?(scene: Scene): unknown;
+  /** What it shows, and what becomes of the state; by default what the key has. */
+  of?(scene: Scene): Full[K];
+  set?(value: Full[K]): Partial<Full>;
+  readonly options?: Options<K> | ((scene: Scene) => Options<K>);
+  /** They are many: a list that opens; or small. */
+  readonly look?: "list" | "small";
+  /** Why a choice cannot be taken; false where it is not there at all. */
+  choice?(scene: Scene, value: Full[K]): string | false | null | undefined;
+  /** What stands beside a choice. */
+  note?(scene: Scene, value: Full[K]): string;
+  readonly steps?: number;
+  /** The step of a value, and what is said of it; the value of a step. */
+  step?(value: Full[K]): readonly [at: number, said: string];
+  value?(at: number): Full[K];
+  /** What the state becomes when it is pressed. */
+  next?(scene: Scene): Partial<Full>;
 }
 
-type Flag = { [K in keyof Full]: Full[K] extends boolean ? K : never }[keyof Full];
+/** A control that stands in the page, and shows a scene. */
+export interface Control {
+  readonly root: HTMLElement;
+  show(scene: Scene): void;
+}
+
+type Value = Full[keyof Full];
+type Any = Spec<keyof Full>;
+
+/** Make the controls of some keys of the state. */
+export function controls<K extends keyof Full>(
+  set: Setter,
+  all: { readonly [Key in K]: Spec<Key> },
+): Record<K, Control> {
+  const made = Object.entries<Any>(all).map(([key, of]) => {
+    const choose = (value: Value): void => set(of.set?.(value) ?? { [key]: value });
+    const make = of.look === "list" ? list : of.options ? segments : of.steps ? slider : of.next ? press : toggle;
+    const [own, fill] = make(of, choose, set);
+    const root = of.cap ? h(make === list ? "label.field" : "div.group", h("span.cap", of.cap), own) : own;
+    root.dataset.keys = key;
+    const show = (scene: Scene): void => {
+      root.hidden = of.when?.(scene) === false;
+      if (!root.hidden) fill(scene, of.of?.(scene) ?? scene.state[key as K]);
+    };
+    return [key, { root, show }];
+  });
+  return Object.fromEntries(made) as Record<K, Control>;
+}
+
+const said = (text: Any["title"] = "", scene?: Scene): string => (typeof text === "string" ? text : text(scene!));
+
+type Make = (
+  of: Any,
+  choose: (value: Value) => void,
+  set: Setter,
+) => readonly [root: HTMLElement, fill: (scene: Scene, value: Value) => void];
+
+const optionsOf = ({ options }: Any, scene: Scene): Options<keyof Full> =>
+  typeof options === "function" ? options(scene) : options!;
+
+/** One of several, side by side. */
+const segments: Make = (of, choose) => {
+  const listed = new Of();
+  const look = of.note ? "scale" : of.look ? "seg.small" : "seg";
+  const root = h(`div.${look}`, { role: "radiogroup", "aria-label": said(of.label ?? of.cap) });
+  const fill = (scene: Scene, chosen: Value): void => {
+    const options = optionsOf(of, scene);
+    if (listed.renewed(options))
+      root.replaceChildren(
+        ...options.map(([value, text]) =>
+          h(
+            "button",
+            { role: "radio", "data-v": String(value), onclick: () => choose(value) },
+            ...(of.note ? [h("b", text), h("span")] : [text]),
+          ),
+        ),
+      );
+    options.forEach(([value, , title = ""], at) => {
+      const button = root.children[at] as HTMLButtonElement;
+      const why = of.choice?.(scene, value);
+      button.setAttribute("aria-checked", String(value === chosen));
+      button.hidden = why === false;
+      button.disabled = typeof why === "string";
+      button.title = why || title;
+      if (of.note) button.lastElementChild!.textContent = of.note(scene, value);
+    });
+  };
+  return [root, fill];
+};
+
+/** One of many, from a list. */
+const list: Make = (of, choose) => {
+  const listed = new Of();
+  let options: Options<keyof Full> = [];
+  const root = h("select", {
+    "aria-label": said(of.label ?? of.cap),
+    onchange: () => choose(options.find(([value]) => String(value) === root.value)![0]),
+  });
+  const fill = (scene: Scene, chosen: Value): void => {
+    options = optionsOf(of, scene);
+    if (listed.renewed(options))
+      root.replaceChildren(...options.map(([value, text]) => h("option", { value: String(value) }, text)));
+    root.value = String(chosen);
+  };
+  return [root, fill];
+};
 
 /** On or off. */
-export class Switch {
-  readonly root: HTMLButtonElement;
-  private on = false;
-
-  constructor(
-    private readonly key: Flag,
-    set: Setter,
-    label: string,
-    private readonly title: string,
-    /** It is on where the state is not. */
-    private readonly inverse = false,
-  ) {
-    this.root = h(
-      "button.switch",
-      { role: "switch", title, onclick: () => set({ [key]: !this.on } as Partial<Full>) },
-      h("i"),
-      label,
-    );
-  }
-
-  show(state: Full): void {
-    this.on = state[this.key];
-    this.root.setAttribute("aria-checked", String(this.on !== this.inverse));
-  }
-
-  call(label: string): void {
-    this.root.lastChild!.textContent = label;
-  }
-
-  disable(why: string | null): void {
-    this.root.disabled = why !== null;
-    this.root.title = why ?? this.title;
-  }
-}
+const toggle: Make = (of, choose) => {
+  let on = false;
+  const label = h("span");
+  const root = h("button.switch", { role: "switch", onclick: () => choose(!on) }, h("i"), label);
+  const fill = (scene: Scene, value: Value): void => {
+    on = value === true;
+    const why = of.choice?.(scene, value);
+    root.setAttribute("aria-checked", String(on));
+    root.disabled = typeof why === "string";
+    root.title = why || said(of.title, scene);
+    label.textContent = said(of.label, scene);
+  };
+  return [root, fill];
+};
 
 /** A number by a slider, with its value beside it. */
-export class Slider {
-  private readonly input: HTMLInputElement;
-  private readonly output = h("output");
-  readonly root: HTMLElement;
+const slider: Make = (of, choose) => {
+  const output = h("output");
+  const oninput = (): void => choose(of.value!(Number(input.value)));
+  const input = h("input", {
+    type: "range",
+    min: 0,
+    max: of.steps,
+    step: 1,
+    "aria-label": said(of.label ?? of.cap),
+    oninput,
+  });
+  const fill = (_: Scene, value: Value): void => {
+    const [at, text] = of.step!(value);
+    input.value = String(at);
+    output.textContent = text;
+  };
+  return [h("label.group.slider", { title: said(of.title) }, h("span.cap", said(of.label)), input, output), fill];
+};
 
-  constructor(label: string, title: string, steps: number, set: (position: number) => void) {
-    this.input = h("input", {
-      type: "range",
-      min: 0,
-      max: steps,
-      step: 1,
-      "aria-label": label,
-      oninput: () => set(Number(this.input.value)),
-    });
-    this.root = h("label.group.slider", { title }, h("span.cap", label), this.input, this.output);
-  }
-
-  show(position: number, text: string, steps?: number): void {
-    if (steps !== undefined) this.input.max = String(steps);
-    this.input.value = String(position);
-    this.output.textContent = text;
-  }
-}
-
-/** A choice from a list. */
-export class Select {
-  readonly input: HTMLSelectElement;
-  private readonly listed = new Of();
-
-  constructor(label: string, set: (value: string) => void) {
-    this.input = h("select", { "aria-label": label, onchange: () => set(this.input.value) });
-  }
-
-  show(value: string, options: readonly (readonly [string, string])[]): void {
-    if (this.listed.renewed(options))
-      this.input.replaceChildren(...options.map(([name, text]) => h("option", { value: name }, text)));
-    this.input.value = value;
-  }
-}
+/** What is pressed, and says what it does. */
+const press: Make = ({ label, title, next }, _, set) => {
+  let shown: Scene;
+  const root = h("button.link", { onclick: () => set(next!(shown)) });
+  const fill = (scene: Scene): void => {
+    shown = scene;
+    root.textContent = said(label, scene);
+    root.title = said(title, scene);
+  };
+  return [root, fill];
+};
 
 /**
  * Mark the controls that the state has changed: what is set can be found and undone. Returns how many settings the panel

@@ -1,7 +1,7 @@
 // The explorer: one head at three distances, of one input or two.
 
 import { forPaper } from "../draw/canvas";
-import type { ExplorerPayload, ExplorerState } from "../protocol";
+import type { ExplorerState } from "../protocol";
 import type { Side } from "../scene/axis";
 import type { Theme } from "../scene/color";
 import { reason } from "../scene/format";
@@ -24,7 +24,7 @@ import { prefetch } from "./prefetch";
 import { copyLink, skip, toolbar } from "./roving";
 import { picture } from "./save";
 import { Tip } from "./tip";
-import { controlled, Toolbar } from "./toolbar";
+import { Toolbar } from "./toolbar";
 
 const WIDE = 1040;
 const TINY = 600;
@@ -39,7 +39,7 @@ export class Explorer implements Owner {
   printing = false;
   private data: Data;
   private readonly tipBox: Tip;
-  private toolbar: Toolbar;
+  private readonly toolbar: Toolbar;
   private readonly headbar: HeadBar;
   private readonly bertviz: BertViz | null;
   private readonly shared = h("div.shared");
@@ -47,7 +47,7 @@ export class Explorer implements Owner {
   private readonly help = keysDialog();
   private readonly live = h("div.hidden", { role: "status", "aria-live": "polite" });
   private readonly sizes: ResizeObserver;
-  private stops: readonly (() => void)[];
+  private readonly stops: readonly (() => void)[];
   private panes: Pane[] = [];
   /** What the panes are of. */
   private readonly paned = new Of();
@@ -76,7 +76,7 @@ export class Explorer implements Owner {
     this.state = settle(begins(props.state ?? payload.state, payload), payload);
     root.classList.add("hs", "hx");
     root.tabIndex = -1;
-    this.toolbar = this.controls(payload);
+    this.toolbar = this.controls();
     this.headbar = new HeadBar(this);
     this.stops = this.toolbars();
     this.bertviz = payload.bertviz ? new BertViz({ root, set: this.set, start: (row) => this.start(row) }) : null;
@@ -106,27 +106,16 @@ export class Explorer implements Owner {
 
   /** Show another payload in the place of this one: what is drawn stands until the new pictures do. */
   renew({ payload, store, state }: ExplorerProps): void {
-    const before = this.data.payload;
     this.data = new Data(payload, store, this.host.compute !== undefined);
     this.answers.forget();
     this.tip(null);
-    if (alike(controlled(before), controlled(payload))) this.toolbar.payload = payload;
-    else {
-      const old = this.toolbar;
-      this.toolbar = this.controls(payload);
-      old.bar.replaceWith(this.toolbar.bar);
-      old.unseen.replaceWith(this.toolbar.unseen);
-      old.tools.replaceWith(this.toolbar.tools);
-      old.status.replaceWith(this.toolbar.status);
-      this.stops = this.toolbars();
-    }
     this.state = settle({ ...this.state, zoom: null, ...state }, payload);
     void this.render();
   }
 
-  private controls(payload: ExplorerPayload): Toolbar {
+  private controls(): Toolbar {
     const link = this.host.address && { link: () => void this.link() };
-    return new Toolbar(payload, this.set, {
+    return new Toolbar(this.set, {
       find: (text, next) => {
         const somewhere = this.finding.find(this.panes, text, next, this.set);
         this.toolbar.missed(text.trim() !== "" && !somewhere);
@@ -191,14 +180,7 @@ export class Explorer implements Owner {
     const moved = change.part !== undefined && change.part !== this.state.part;
     const none = moved && { pin: null, between: null, zoom: null, ...this.regained() };
     const keep = { ...this.state, ...none, ...change };
-    if (
-      change.filter !== undefined ||
-      change.special !== undefined ||
-      change.sinks !== undefined ||
-      change.unit !== undefined ||
-      change.unfolded !== undefined
-    )
-      keep.zoom = null;
+    if (["filter", "special", "sinks", "unit", "unfolded"].some((key) => key in change)) keep.zoom = null;
     this.apply(settle(keep, this.data.payload), true);
   };
 
@@ -432,11 +414,7 @@ export class Explorer implements Owner {
       quiet,
       used(root, state),
     );
-    this.bertviz?.show(
-      state,
-      lead.scene.part,
-      lead.scene.input.parts.map(({ name }) => name),
-    );
+    this.bertviz?.show(lead.scene);
     const corner = this.panes.length === 2 ? this.headbar.root : lead.corner;
     if (this.headbar.toggle.parentElement !== corner) corner.append(this.headbar.toggle);
     this.shared.hidden = quiet || this.panes.length !== 2 || state.scale === "model";

@@ -4,28 +4,31 @@ import { brief } from "../scene/format";
 import { Of } from "../scene/made";
 import { missing, offer } from "../scene/quantities";
 import type { Owner, Scene } from "../scene/scene";
-import { headsOf, unread } from "../scene/state";
-import { Segments, Slider, Switch } from "./controls";
+import { type Full, headsOf, unread } from "../scene/state";
+import { controls } from "./controls";
 import { around, h } from "./dom";
 import { entries } from "./pictures";
 
 /** What the slider of the strongest lines a token steps through; 0 for all. */
 const TOP = [1, 2, 3, 4, 5, 8, 10, 15, 20, 0];
 
+const turnedAll = ({ part, state, head, heads }: Scene): Partial<Full> => ({
+  heads: heads.length > 1 ? [head] : [...headsOf(part, state.layer).filter((each) => each !== head), head],
+});
+
+const PICTURED = Object.fromEntries(entries) as Record<Full["picture"], (typeof entries)[number][1]>;
+
 export class HeadBar {
   private readonly layer = h("span");
   private readonly chips = h("div.chips", { role: "group", "aria-label": "Heads" });
-  private readonly all: HTMLButtonElement;
-  private readonly aggregate: Segments<"aggregate">;
-  private readonly picture: Segments<"picture">;
-  private readonly values: Switch;
+  private readonly made: ReturnType<HeadBar["make"]>;
   private readonly neuronHead = h("span");
   private readonly stepHead: HTMLElement;
   private readonly stepLayer: HTMLElement;
   /** Expand and collapse; stands beside the title. */
   readonly toggle: HTMLButtonElement;
-  private readonly threshold: Slider;
-  private readonly top: Slider;
+  /** Few controls are shown. */
+  private few = false;
   private readonly lines: HTMLElement;
   /** What a first look does not need. */
   private readonly rest: HTMLElement;
@@ -45,55 +48,15 @@ export class HeadBar {
       );
     this.stepLayer = step(this.layer, "layer", (by) => this.move(by, 0));
     this.stepHead = step(this.neuronHead, "head", (by) => this.move(0, by));
-    this.all = h("button.link", { title: "All heads, or only the open one (a)", onclick: () => this.toggleAll() });
-    this.aggregate = new Segments(
-      "Put together",
-      "aggregate",
-      (change) => owner.set(change),
-      [
-        ["none", "Each"],
-        ["mean", "Mean", "The mean of the chosen heads"],
-        ["max", "Max", "The largest of the chosen heads"],
-        ["layers", "Layers", "The mean of the chosen heads over all layers"],
-      ],
-      true,
-    );
-    this.picture = new Segments(
-      "Picture",
-      "picture",
-      (change) => owner.set(change),
-      entries.map(([name, { label, title }]) => [name, label, title] as const),
-      true,
-    );
-    this.values = new Switch(
-      "values",
-      (change) => owner.set(change),
-      "Values",
-      "Value vectors, and the norm of what each key adds: ‖α · v · W_O‖",
-    );
-    this.threshold = new Slider(
-      "Weakest line",
-      "Weaker lines are not drawn; on the left: those below an even share, 1/n",
-      200,
-      (at) => owner.set({ threshold: at === 0 ? null : Math.round((at / 200) ** 2 * 1000) / 1000 }),
-    );
-    this.top = new Slider("Lines a token", "The strongest lines of each token", TOP.length - 1, (at) =>
-      owner.set({ top_k: TOP[at] ?? 0 }),
-    );
-    const rare = [
-      [this.chips, "heads"],
-      [this.all, "heads"],
-      [this.aggregate.root, "aggregate,heads"],
-      [this.threshold.root, "threshold"],
-      [this.top.root, "top_k"],
-    ] as const;
-    for (const [control, keys] of rare) control.dataset.keys = keys;
-    this.lines = h("div.ctlrow", this.picture.root, this.threshold.root, this.top.root);
+    this.made = this.make();
+    const { heads, aggregate, picture, values, threshold, top_k } = this.made;
+    this.chips.dataset.keys = "heads";
+    this.lines = h("div.ctlrow", picture.root, threshold.root, top_k.root);
     this.toggle = h("button.cta", {
       "data-export": "no",
       onclick: () => owner.set({ scale: owner.state.scale === "neuron" ? "head" : "neuron" }),
     });
-    this.rest = h("div.rest", this.chips, this.all, this.aggregate.root, this.values.root, this.lines);
+    this.rest = h("div.rest", this.chips, heads.root, aggregate.root, values.root, this.lines);
     this.root = h("div.ctl", { "data-export": "no" }, this.stepLayer, this.stepHead, this.rest);
     this.chips.addEventListener("click", (event) => this.click(event));
   }
@@ -110,10 +73,72 @@ export class HeadBar {
   }
 
   toggleAll(): void {
-    const { scene } = this;
-    const all = headsOf(scene.part, scene.state.layer);
-    this.owner.set({
-      heads: scene.heads.length > 1 ? [scene.head] : [...all.filter((head) => head !== scene.head), scene.head],
+    this.owner.set(turnedAll(this.scene));
+  }
+
+  private make() {
+    const { owner } = this;
+    const beside = ({ state }: Scene): boolean => state.scale !== "neuron";
+    const lines = ({ state }: Scene): boolean => state.picture === "lines";
+    const norms = ({ part }: Scene): boolean =>
+      Boolean(part.neurons?.some((layer) => layer?.v)) || part.quantities.some(({ name }) => name === "norms");
+    const offered = ({ data }: Scene): ReturnType<typeof offer> => offer(data.payload, "norms");
+    return controls(owner.set, {
+      heads: {
+        label: ({ part, state, heads, head }) =>
+          heads.length === headsOf(part, state.layer).length ? `only ${head}` : "all",
+        title: "All heads, or only the open one (a)",
+        when: beside,
+        next: turnedAll,
+      },
+      aggregate: {
+        label: "Put together",
+        options: [
+          ["none", "Each"],
+          ["mean", "Mean", "The mean of the chosen heads"],
+          ["max", "Max", "The largest of the chosen heads"],
+          ["layers", "Layers", "The mean of the chosen heads over all layers"],
+        ],
+        when: (scene) =>
+          beside(scene) &&
+          (scene.heads.length > 1 || scene.state.aggregate === "layers" || scene.part.index.length > 1),
+        choice: ({ heads, state }, how) =>
+          heads.length === 1 && ["mean", "max"].includes(how) && state.aggregate !== how
+            ? "One head is open, and is its own mean and maximum: choose several (click their numbers, or a)"
+            : null,
+        look: "small",
+      },
+      picture: {
+        label: "Picture",
+        options: entries.map(([name, { label, title }]) => [name, label, title]),
+        choice: ({ part, state }, name) =>
+          PICTURED[name].offered?.(part) !== false &&
+          (this.few && state.scale !== "head" ? "pictures of one head" : null),
+        look: "small",
+      },
+      values: {
+        label: "Values",
+        title: "Value vectors, and the norm of what each key adds: ‖α · v · W_O‖",
+        when: (scene) => !beside(scene) && (norms(scene) || offered(scene) !== undefined),
+        choice: (scene) => (norms(scene) || scene.data.live ? null : missing(offered(scene)!)),
+      },
+      threshold: {
+        label: "Weakest line",
+        title: "Weaker lines are not drawn; on the left: those below an even share, 1/n",
+        steps: 200,
+        step: (threshold) =>
+          threshold === null ? [0, "1/n"] : [Math.max(1, Math.round(Math.sqrt(threshold) * 200)), brief(threshold)],
+        value: (at) => (at === 0 ? null : Math.round((at / 200) ** 2 * 1000) / 1000),
+        when: lines,
+      },
+      top_k: {
+        label: "Lines a token",
+        title: "The strongest lines of each token",
+        steps: TOP.length - 1,
+        step: (kept) => [TOP.includes(kept) ? TOP.indexOf(kept) : TOP.length - 1, kept === 0 ? "all" : String(kept)],
+        value: (at) => TOP[at] ?? 0,
+        when: lines,
+      },
     });
   }
 
@@ -141,9 +166,11 @@ export class HeadBar {
     if (this.rest.parentElement !== (panel ?? this.root)) {
       if (panel) panel.prepend(this.rest);
       else this.root.append(this.rest);
-      if (panel) this.root.append(this.picture.root);
-      else this.lines.prepend(this.picture.root);
+      if (panel) this.root.append(this.made.picture.root);
+      else this.lines.prepend(this.made.picture.root);
     }
+    this.few = panel !== null;
+    for (const each of Object.values(this.made)) each.show(scene);
     const { part, state, heads } = scene;
     const own = headsOf(part, state.layer);
     const neurons = state.scale === "neuron";
@@ -153,38 +180,9 @@ export class HeadBar {
         ? [`${heads.length} heads`]
         : [h("i", { "data-short": "H" }, "Head "), String(scene.head)]),
     );
-    this.values.root.hidden = !neurons;
     this.stepHead.hidden = !neurons && !panel;
-    this.chips.hidden = this.all.hidden = this.lines.hidden = neurons;
-    this.threshold.root.hidden = this.top.root.hidden = state.picture !== "lines";
-    const { threshold } = state;
-    this.threshold.show(
-      threshold === null ? 0 : Math.max(1, Math.round(Math.sqrt(threshold) * 200)),
-      threshold === null ? "1/n" : brief(threshold),
-    );
-    const kept = TOP.indexOf(state.top_k);
-    this.top.show(kept < 0 ? TOP.length - 1 : kept, state.top_k === 0 ? "all" : String(state.top_k));
+    this.chips.hidden = this.lines.hidden = neurons;
     this.stepLayer.classList.toggle("off", state.aggregate === "layers");
-    this.all.textContent = heads.length === own.length ? `only ${scene.head}` : "all";
-    this.aggregate.root.hidden =
-      neurons || (heads.length === 1 && state.aggregate !== "layers" && part.index.length === 1);
-    this.aggregate.show(state);
-    const alone =
-      heads.length === 1
-        ? "One head is open, and is its own mean and maximum: choose several (click their numbers, or a)"
-        : null;
-    for (const how of ["mean", "max"]) this.aggregate.disable(how, state.aggregate === how ? null : alone);
-    this.picture.show(state);
-    for (const [name, { offered }] of entries) {
-      this.picture.offer(name, offered?.(part) ?? true);
-      this.picture.disable(name, panel && state.scale !== "head" ? "pictures of one head" : null);
-    }
-    this.values.show(state);
-    const norms =
-      part.neurons?.some((layer) => layer?.v) || part.quantities.some((quantity) => quantity.name === "norms");
-    const offered = offer(scene.data.payload, "norms");
-    if (!norms && !offered) this.values.root.hidden = true;
-    this.values.disable(norms || scene.data.live || !offered ? null : missing(offered));
     this.toggle.hidden = unread(part, state.layer, scene.head) !== null || state.side === "difference";
     this.toggle.classList.toggle("back", neurons);
     this.toggle.replaceChildren(

@@ -5,7 +5,7 @@ import { Of } from "../scene/made";
 import { type Look, type Looking, small, smallLayout } from "../scene/onpicture";
 import type { Focus, Scene } from "../scene/scene";
 import { Board, Photo, smallButton } from "./board";
-import { Slider, Switch } from "./controls";
+import { type Control, controls } from "./controls";
 import { around, h } from "./dom";
 import { LayerStrip } from "./strip";
 
@@ -13,8 +13,7 @@ export abstract class OnPhoto {
   abstract readonly root: HTMLElement;
   protected readonly caption = h("div.sub");
   protected readonly several = h("div.several");
-  protected readonly smooth: Switch;
-  protected readonly opacity: Slider;
+  protected readonly cover: Readonly<Record<"smooth" | "opacity", Control>>;
   protected readonly strip: LayerStrip;
   protected readonly photo: Photo;
   protected width = 0;
@@ -24,15 +23,16 @@ export abstract class OnPhoto {
   constructor(protected readonly scene: Scene) {
     const { owner } = scene;
     this.photo = new Photo(scene, () => this.paint());
-    this.smooth = new Switch(
-      "smooth",
-      (change) => owner.set(change),
-      "Smooth",
-      "Draw between the patches; off: each patch as it is",
-    );
-    this.opacity = new Slider("Opacity", "How much of the picture is covered", 20, (at) =>
-      owner.set({ opacity: at / 20 }),
-    );
+    this.cover = controls(owner.set, {
+      smooth: { label: "Smooth", title: "Draw between the patches; off: each patch as it is" },
+      opacity: {
+        label: "Opacity",
+        title: "How much of the picture is covered",
+        steps: 20,
+        step: (opacity) => [Math.round(20 * opacity), `${Math.round(100 * opacity)}%`],
+        value: (at) => at / 20,
+      },
+    });
     this.strip = new LayerStrip(scene);
     this.several.addEventListener("click", (event) => {
       const button = around(event, "[data-head]");
@@ -65,9 +65,8 @@ export abstract class OnPhoto {
 
   /** The photo that can be drawn on, with the controls as the state has them. */
   protected shown(): { picture: PictureInfo; image: HTMLImageElement } | null {
-    const { state, input } = this.scene;
-    this.smooth.show(state);
-    this.opacity.show(Math.round(20 * state.opacity), `${Math.round(100 * state.opacity)}%`);
+    const { input } = this.scene;
+    for (const each of Object.values(this.cover)) each.show(this.scene);
     const { image } = this.photo;
     return image && input.picture && !this.root.hidden ? { picture: input.picture, image } : null;
   }

@@ -10,7 +10,7 @@ import { heading, legend, namesOf } from "../scene/says";
 import { Scene } from "../scene/scene";
 import type { Full, Heeds } from "../scene/state";
 import { Answer } from "./answer";
-import { Segments, Select } from "./controls";
+import { controls } from "./controls";
 import { around, h } from "./dom";
 import { turnable } from "./fold";
 import { goldKey } from "./goldkey";
@@ -107,10 +107,8 @@ export class Pane {
   private readonly which = h("div.which");
   /** Stands in the place of pictures that cannot be drawn. */
   private readonly gap = h("p.gap", { role: "status" });
-  private readonly made: HTMLElement[];
-  private readonly draw: Segments<"draw">;
-  private readonly measure: Select;
-  private readonly sort: HTMLButtonElement;
+  private readonly saved: HTMLElement[];
+  private readonly made: ReturnType<Pane["make"]>;
   private readonly least: HTMLInputElement;
   private readonly ramp = h("canvas");
   private readonly ticks = h("div.ticks");
@@ -133,24 +131,7 @@ export class Pane {
 
   constructor(readonly scene: Scene) {
     const { owner } = scene;
-    this.draw = new Segments(
-      "Thumbnails",
-      "draw",
-      (change) => owner.set(change),
-      [
-        ["auto", "Picture"],
-        ["heat", "Heat"],
-        ["lines", "Lines"],
-      ],
-      true,
-    );
-    this.measure = new Select("Measure", (value) =>
-      owner.set(
-        value === "none" ? { measure: value, sort: false, ascending: false, least: 0 } : { measure: value, least: 0 },
-      ),
-    );
-    this.draw.root.dataset.keys = "draw";
-    this.sort = h("button.link", { onclick: () => owner.set(turned(scene.state)) });
+    this.made = this.make();
     this.least = h("input.least", {
       type: "range",
       min: 0,
@@ -164,9 +145,9 @@ export class Pane {
       "div.panehead",
       { "data-export": "no" },
       h("h2", "Heads"),
-      this.draw.root,
-      h("label.field", { "data-keys": "measure" }, h("span.cap", "Colour heads by"), this.measure.input),
-      this.sort,
+      this.made.draw.root,
+      this.made.measure.root,
+      this.made.sort.root,
       this.least,
       h("span.grow"),
       this.scaled,
@@ -188,9 +169,9 @@ export class Pane {
     this.writers = new Writers(scene);
     this.right.append(this.gold, this.writers.root);
     // A picture that leaves the page says of what it is.
-    this.made = [h("div.saved.sub"), h("div.saved.sub")];
-    this.right.append(this.made[0]!);
-    this.gridPane.append(this.made[1]!);
+    this.saved = [h("div.saved.sub"), h("div.saved.sub")];
+    this.right.append(this.saved[0]!);
+    this.gridPane.append(this.saved[1]!);
     this.spoken = new RowTable(this.right, scene);
     turnable(this.root, scene);
     this.root.append(this.which, this.answer.root, this.left, this.right);
@@ -202,6 +183,45 @@ export class Pane {
     };
     for (const kind of ["click", "pointerover", "pointermove", "pointerup", "focus"])
       this.root.addEventListener(kind, unseen, { capture: true });
+  }
+
+  private make() {
+    return controls(this.scene.owner.set, {
+      draw: {
+        label: "Thumbnails",
+        options: [
+          ["auto", "Picture"],
+          ["heat", "Heat"],
+          ["lines", "Lines"],
+        ],
+        when: ({ against, part }) => against === null || Boolean(part.peaks),
+        of: () => this.grid.drawing,
+        choice: ({ part, against }, draw) =>
+          ({ auto: part.looks !== undefined, heat: true, lines: !against })[draw] && null,
+        look: "small",
+      },
+      measure: {
+        label: "Measure",
+        cap: "Colour heads by",
+        look: "list",
+        options: (scene) => [
+          ["none", "nothing"],
+          ...scene.part.measures.map((each) => [each.name, scene.called(each)] as const),
+        ],
+        set: (measure) => ({ measure, ...(measure === "none" && { sort: false, ascending: false }), least: 0 }),
+      },
+      sort: {
+        label: ({ state }) => (!state.sort ? "sort by it" : state.ascending ? "smallest first ↑" : "largest first ↓"),
+        title: ({ state }) =>
+          !state.sort
+            ? "Sort the heads by the measure, the largest first"
+            : state.ascending
+              ? "Back to the model's order"
+              : "Reverse: the smallest first",
+        when: ({ state }) => state.measure !== "none",
+        next: ({ state }) => turned(state),
+      },
+    });
   }
 
   /** The picture of a head that is shown; null beside q and k, and where there is the grid alone. */
@@ -262,7 +282,7 @@ export class Pane {
     this.answer.update();
     this.writers.update();
     if (lacking !== null) return;
-    for (const line of this.made) line.textContent = `${scene.data.payload.model}: ${namesOf(scene)}`;
+    for (const line of this.saved) line.textContent = `${scene.data.payload.model}: ${namesOf(scene)}`;
     this.title.textContent = heading(scene);
     void this.read();
     if (model) return this.drawGrid(leftWidth, place);
@@ -302,7 +322,7 @@ export class Pane {
 
   private drawGrid(width: number, place: Place): void {
     const { scene } = this;
-    const { state, part } = scene;
+    const { state } = scene;
     const kind = state.scale === "model" ? "large" : place.form === "wide" ? "beside" : "mini";
     delete this.left.dataset.undrawn;
     this.gridHead.hidden = kind !== "large" && (kind === "mini" || width < SLIM);
@@ -310,21 +330,8 @@ export class Pane {
     const [share, least, most] = STRIP;
     const room = { large: place.room - 60, beside: screen * BESIDE, mini: clamp(screen * share, least, most) }[kind];
     this.grid.update(width, kind, room, kind === "beside" ? screen * MOST : room);
-    this.draw.show(state, this.grid.drawing);
-    this.draw.offer("auto", scene.part.looks !== undefined);
-    this.draw.offer("lines", scene.against === null);
-    this.draw.root.hidden = scene.against !== null && !scene.part.peaks;
-    this.measure.show(state.measure, [
-      ["none", "nothing"],
-      ...part.measures.map((measure) => [measure.name, scene.called(measure)] as const),
-    ]);
-    this.sort.hidden = this.least.hidden = state.measure === "none";
-    this.sort.textContent = !state.sort ? "sort by it" : state.ascending ? "smallest first ↑" : "largest first ↓";
-    this.sort.title = !state.sort
-      ? "Sort the heads by the measure, the largest first"
-      : state.ascending
-        ? "Back to the model's order"
-        : "Reverse: the smallest first";
+    for (const each of Object.values(this.made)) each.show(scene);
+    this.least.hidden = state.measure === "none";
     this.least.value = String(Math.round((state.least / this.top) * 100));
     this.roles.update();
     this.legend.hidden = this.scaled.hidden = this.grid.drawing !== "heat";

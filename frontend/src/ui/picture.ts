@@ -18,7 +18,7 @@ import { type Asked, missing, mixed } from "../scene/rows";
 import type { Scene } from "../scene/scene";
 import type { Heeds } from "../scene/state";
 import { Board, type Choice } from "./board";
-import { Switch } from "./controls";
+import { type Control, controls } from "./controls";
 import { h } from "./dom";
 import { OnPhoto } from "./onphoto";
 import { LayerStrip } from "./strip";
@@ -34,7 +34,7 @@ export class HeadPicture extends OnPhoto {
   private readonly rolled: Board;
   private readonly row: HTMLElement;
   private readonly source = h("div.sub.about");
-  private readonly rollout: Switch;
+  private readonly rollout: Control;
   private readonly unrolled = h("span.dim");
   readonly root = h("div.hp", { role: "group" });
 
@@ -44,12 +44,25 @@ export class HeadPicture extends OnPhoto {
     this.rolled = new Board(scene, "to", true);
     this.rolled.root.classList.add("rolled");
     this.row = h("div.boards", this.boards[0].root, this.boards[1].root, this.rolled.root);
-    this.rollout = new Switch("rollout", (change) => scene.owner.set(change), "Rollout", "");
+    this.rollout = controls(scene.owner.set, {
+      rollout: {
+        label: "Rollout",
+        title: "Attention rollout up to this layer, beside the head",
+        when(scene) {
+          const { offered, why } = rollout(scene);
+          return offered || Boolean(why);
+        },
+        choice(scene) {
+          const { offered, why } = rollout(scene);
+          return offered ? null : why;
+        },
+      },
+    }).rollout;
     const tools = h(
       "div.looks",
       { "data-export": "no" },
-      this.smooth.root,
-      this.opacity.root,
+      this.cover.smooth.root,
+      this.cover.opacity.root,
       this.rollout.root,
       this.unrolled,
     );
@@ -89,10 +102,7 @@ export class HeadPicture extends OnPhoto {
   // Whether rollout is drawn; where there is none, why.
   private rolls(): boolean {
     const { offered, on, why } = rollout(this.scene);
-    this.rollout.show(this.scene.state);
-    this.rollout.root.hidden = !offered && !why;
-    this.rollout.root.title = "Attention rollout up to this layer, beside the head";
-    this.rollout.disable(offered ? null : (why ?? ""));
+    this.rollout.show(this.scene);
     this.unrolled.textContent = !offered && why ? `no rollout: ${why}` : "";
     this.rolled.root.hidden = this.source.hidden = !on;
     return on;

@@ -14,7 +14,7 @@ import { clock, onPixels, placeAt } from "../scene/soundlayout";
 import type { Heeds } from "../scene/state";
 import { clickedCell } from "./between";
 import { hoverColumns } from "./columns";
-import { Switch } from "./controls";
+import { type Control, controls } from "./controls";
 import { around, h, keyed, touched, wheeled } from "./dom";
 import { pairTip } from "./head";
 import { Listening } from "./listening";
@@ -48,7 +48,7 @@ export class HeadSound {
   private readonly button = h("button.play", { onclick: () => this.toggle() });
   private readonly told = h("span.told");
   private readonly size = h("span.dim");
-  private readonly follow: Switch;
+  private readonly follow: Control;
   private readonly all: HTMLButtonElement;
   readonly root = h("div.snd", { role: "group" });
   private readonly time: Listening;
@@ -74,12 +74,9 @@ export class HeadSound {
       failed: (why) => (this.told.textContent = why),
       seen: () => this.root.checkVisibility(),
     });
-    this.follow = new Switch(
-      "follow",
-      (change) => scene.owner.set(change),
-      "Follow",
-      "What sounds at the line is the chosen token",
-    );
+    this.follow = controls(scene.owner.set, {
+      follow: { label: "Follow", title: "What sounds at the line is the chosen token" },
+    }).follow;
     const step = (label: string, title: string, act: () => void): HTMLElement =>
       h("button", { title, "aria-label": title, onclick: act }, label);
     this.all = h("button.link", { onclick: () => this.time.whole() });
@@ -408,7 +405,7 @@ export class HeadSound {
   private controls(): void {
     const { scene, time } = this;
     const { seconds } = time.sound;
-    this.follow.show(scene.state);
+    this.follow.show(scene);
     const { more } = time;
     this.all.hidden = scene.state.span === null && !more;
     this.all.textContent = more ? `all ${fixed(seconds, seconds < 10 ? 1 : 0)} s that the model hears` : "all of it";

@@ -9,7 +9,7 @@ import { type Look, lacking, layerLooks, strip, stripLayout, there, together } f
 import type { Asked, Source } from "../scene/rows";
 import type { Scene } from "../scene/scene";
 import type { Keys } from "../scene/state";
-import { Segments } from "./controls";
+import { type Control, controls } from "./controls";
 import { around, h } from "./dom";
 import { toolbar } from "./roving";
 import { AT_ONCE, inSlices } from "./slices";
@@ -26,7 +26,7 @@ interface Cell {
 export class LayerStrip {
   static readonly heeds = ["strip"] as const satisfies Keys;
   private readonly title = h("span.cap");
-  private readonly of: Segments<"strip">;
+  private readonly of: Control;
   private readonly row = h("div.layers");
   readonly root = h("div.layers-strip");
   private readonly stops: () => void;
@@ -40,16 +40,18 @@ export class LayerStrip {
   done = true;
 
   constructor(private readonly scene: Scene) {
-    this.of = new Segments(
-      "Strip of layers",
-      "strip",
-      (change) => scene.owner.set(change),
-      [
-        ["head", "This head", "The open head's number in every layer"],
-        ["mean", "Mean of heads", "The mean over all heads of each layer"],
-      ],
-      true,
-    );
+    this.of = controls(scene.owner.set, {
+      strip: {
+        label: "Strip of layers",
+        options: [
+          ["head", "This head", "The open head's number in every layer"],
+          ["mean", "Mean of heads", "The mean over all heads of each layer"],
+        ],
+        when: together,
+        of: () => (strip(scene, "")?.source === "means" ? "mean" : "head"),
+        look: "small",
+      },
+    }).strip;
     this.root.append(h("div.striphead", this.title, this.of.root), this.row);
     this.stops = toolbar(this.row, "Layers");
     this.row.addEventListener("click", (event) => {
@@ -66,8 +68,7 @@ export class LayerStrip {
     this.root.hidden = !shown;
     if (!shown) return;
     const { title, source } = shown;
-    this.of.root.hidden = !together(scene);
-    this.of.show(state, source === "means" ? "mean" : "head");
+    this.of.show(scene);
     this.title.textContent = title;
     if (this.listed.renewed(part)) {
       this.cells = part.index.map((layer) => {

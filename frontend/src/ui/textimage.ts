@@ -53,7 +53,7 @@ export class TextPicture extends OnPhoto {
     this.side = h("div.beside", this.title, this.text, this.turn);
     this.row = h("div.boards", this.boards.to.root, this.boards.from.root, this.side);
     this.root.append(
-      h("div.looks", { "data-export": "no" }, this.smooth.root, this.opacity.root),
+      h("div.looks", { "data-export": "no" }, this.cover.smooth.root, this.cover.opacity.root),
       this.row,
       this.caption,
       this.several,

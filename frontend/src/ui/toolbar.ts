@@ -1,7 +1,7 @@
 // The bar above the pictures: scale, filters, what is drawn, thresholds, search; and the line below that says it in
 // words.
 
-import type { ExplorerPayload, InputInfo, PartInfo } from "../protocol";
+import type { InputInfo, PartInfo } from "../protocol";
 import { hasPair, sinkNames } from "../scene/axis";
 import type { Theme } from "../scene/color";
 import { plural } from "../scene/format";
@@ -9,7 +9,7 @@ import { about, has, missing, names, offer, titleOf } from "../scene/quantities"
 import { nameOf, textOf, treated } from "../scene/says";
 import type { Scene } from "../scene/scene";
 import { type Full, unequal, unread } from "../scene/state";
-import { otherTheme, Panel, Segments, Select, type Setter, Switch } from "./controls";
+import { controls, otherTheme, Panel, type Setter } from "./controls";
 import { h } from "./dom";
 import { images, turnAll } from "./fold";
 import { say } from "./roving";
@@ -21,7 +21,7 @@ const FILTERS = [
   ["ba", "B→A"],
   ["bb", "B→B"],
 ] as const;
-export const PARTS: Record<string, string> = {
+const PARTS: Record<string, string> = {
   self: "Self",
   encoder: "Encoder",
   decoder: "Decoder",
@@ -41,6 +41,12 @@ export interface Bar {
   /** Copy a link to what is shown, where it has an address. */
   link?(): void;
 }
+
+/** How many heads the layer has that has most. */
+const most = (heads: PartInfo["heads"]): number => Math.max(...heads.map(({ length }) => length));
+
+export const partsOf = ({ input }: Scene): [string, string][] =>
+  input.parts.map(({ name }) => [name, PARTS[name] ?? name]);
 
 const readsOf = (input: InputInfo): string => textOf(input) || nameOf(input);
 
@@ -68,34 +74,10 @@ export function unseenOf(inputs: readonly InputInfo[]): string[] {
   return [...said].flatMap(([text, input]) => (text ? [said.size > 1 ? `${nameOf(input)}: ${text}` : text] : []));
 }
 
-/** What of a payload the controls are made of. */
-export const controlled = ({ model, inputs, offers }: ExplorerPayload): unknown[] => {
-  const parts = inputs.map((input) =>
-    input.parts.map(({ name, index, heads, quantities }) => [
-      name,
-      index.length,
-      heads[0]?.length,
-      quantities.map((each) => each.name),
-    ]),
-  );
-  return [model, offers, parts];
-};
-
 export class Toolbar {
-  private readonly scale: Segments<"scale">;
-  private readonly scaleNotes: HTMLElement[];
-  private readonly filter: Segments<"filter">;
-  private readonly filters: HTMLElement;
-  private readonly parts: Segments<"part"> | null;
-  private readonly quantities: Segments<"quantity"> | null;
-  private readonly unit: Segments<"unit">;
-  private readonly side: Segments<"side"> | null;
-  private readonly special: Switch;
-  private readonly gold: Switch;
-  private readonly sinks: Switch;
-  private readonly fold: HTMLButtonElement;
-  private readonly renormalise: Switch;
-  private readonly input: Select | null;
+  private scenes: readonly Scene[] = [];
+  /** All controls, by the keys that they set. */
+  private readonly made: ReturnType<Toolbar["make"]>;
   private readonly theme: HTMLButtonElement;
   /** What the input reads; of two inputs each pane says it of its own. */
   private readonly text = h("div.text");
@@ -112,6 +94,8 @@ export class Toolbar {
   private readonly more: HTMLButtonElement;
   readonly panel: Panel;
   private readonly saves: Panel;
+  private readonly model = h("span.model");
+  private readonly counts = h("span.dim");
   private readonly note = h("span");
   /** What of the model has no attention map. */
   readonly unseen = h("div.unseen", { role: "note" });
@@ -122,75 +106,11 @@ export class Toolbar {
   /** The theme that is shown. */
   private lit: Theme = "light";
 
-  constructor(
-    public payload: ExplorerPayload,
-    private readonly set: Setter,
-    act: Bar,
-  ) {
-    const first = payload.inputs[0]!;
-    this.scale = new Segments("Scale", "scale", set, [
-      ["model", "Model"],
-      ["head", "Head"],
-      ["neuron", "Neurons"],
-    ]);
-    this.scale.root.className = "scale";
-    this.scaleNotes = [...this.scale.root.children].map((button) => {
-      const note = h("span");
-      button.replaceChildren(h("b", button.textContent), note);
-      return note;
-    });
-    this.filter = new Segments("Attention", "filter", set, FILTERS);
-    this.filters = h("div.group", { "data-keys": "filter" }, h("span.cap", "Attention"), this.filter.root);
-    const parts = first.parts.map((part) => part.name);
-    this.parts =
-      parts.length > 1
-        ? new Segments(
-            "Part",
-            "part",
-            set,
-            parts.map((name) => [name, PARTS[name] ?? name] as const),
-          )
-        : null;
-    const quantities = names(payload);
-    this.quantities =
-      quantities.length > 1
-        ? new Segments(
-            "Draw",
-            "quantity",
-            set,
-            quantities.map((name) => [name, titleOf(name), about(name)] as const),
-          )
-        : null;
-    this.unit = new Segments("Unit", "unit", set, [
-      ["pieces", "Pieces"],
-      ["words", "Words", "To a word: the sum over its pieces; from a word: their mean"],
-    ]);
-    this.side =
-      payload.inputs.length === 2
-        ? new Segments("Inputs", "side", set, [
-            ["one", "One"],
-            ["both", "Side by side"],
-            ["difference", "Difference", "The first less the second"],
-          ])
-        : null;
-    this.special = new Switch("special", set, "Special tokens", "Show special tokens (s)");
-    this.gold = new Switch("gold", set, "Gold links", "Lay the links that were given over the pictures (g)");
-    this.sinks = new Switch(
-      "sinks",
-      ({ sinks }) => set({ sinks, renormalise: !sinks }),
-      "",
-      "Leave out the keys that take much of all heads' attention on this input (sinks), and let the rest of a row sum to 1",
-      true,
-    );
-    this.fold = h("button.link", { "data-keys": "unfolded" });
+  constructor(set: Setter, act: Bar) {
+    this.made = this.make(set);
     this.more = h("button.more", {
       onclick: () => (this.quiet ? this.panel.open(!this.panel.opened) : act.keep(false)),
     });
-    this.renormalise = new Switch("renormalise", set, "Rows sum to 1", "Let the shown weights of each row sum to 1");
-    this.input =
-      payload.inputs.length > 1
-        ? new Select("Input", (value) => set({ input: Number(value), pin: null, between: null, zoom: null }))
-        : null;
     this.theme = h("button.icon", { onclick: () => set({ theme: otherTheme(this.lit, act.dark()) }) });
     this.search = h("input.find", {
       type: "search",
@@ -207,8 +127,6 @@ export class Toolbar {
       }
       event.stopPropagation();
     });
-    const counts = first.parts[0]!;
-    const heads = Math.max(...counts.heads.map((each) => each.length));
     this.linked = act.link
       ? h("button.icon.wide", { title: "Copy a link to this view", onclick: () => act.link!() }, "Link")
       : null;
@@ -228,57 +146,25 @@ export class Toolbar {
     this.saves = new Panel(saves, "Save", this.linked, save("svg"), save("png"));
     this.controls = h(
       "div.right",
-      this.side?.root,
-      this.input && h("label.field.inputs", h("span.cap", "Input"), this.input.input),
+      this.made.side.root,
+      this.made.input.root,
       h("div.savebox", saves, this.saves.root),
       this.theme,
       h("button.icon", { title: "Keys and terms (?)", "aria-label": "Keys and terms", onclick: () => act.help() }, "?"),
     );
-    this.bar = h(
-      "div.bar",
-      h(
-        "div.brand",
-        h("b", "headscope"),
-        h("span.model", payload.model),
-        h("span.dim", `${plural(counts.index.length, "layer")} × ${plural(heads, "head")}`),
-      ),
-      this.text,
-      this.controls,
-    );
+    this.bar = h("div.bar", h("div.brand", h("b", "headscope"), this.model, this.counts), this.text, this.controls);
     this.message = h("p.message", { role: "status" });
     this.message.hidden = true;
-    const rare = [
-      [this.quantities, "quantity"],
-      [this.unit, "unit"],
-      [this.special, "special"],
-      [this.renormalise, "renormalise"],
-      [this.gold, "gold"],
-    ] as const;
-    for (const [control, keys] of rare) if (control) control.root.dataset.keys = keys;
-    const group = (text: string, child: HTMLElement): HTMLElement => h("div.group", h("span.cap", text), child);
+    const { scale, part, sinks, quantity, filter, unit, special, renormalise, gold, unfolded } = this.made;
+    const rare = [quantity, filter, unit, special, renormalise, gold, unfolded].map(({ root }) => root);
     this.panel = new Panel(
       this.more,
       "More controls",
-      this.quantities?.root,
-      this.filters,
-      this.unit.root,
-      this.special.root,
-      this.renormalise.root,
-      this.gold.root,
-      this.fold,
+      ...rare,
       h("div.group.findbox", this.search, this.matches),
       h("button.link.keep", { onclick: () => act.keep(true) }, "Keep all these in sight"),
     );
-    this.tools = h(
-      "div.tools",
-      this.scale.root,
-      this.slot,
-      this.parts && group("Part", this.parts.root),
-      this.sinks.root,
-      this.more,
-      this.panel.root,
-      this.message,
-    );
+    this.tools = h("div.tools", scale.root, this.slot, part.root, sinks.root, this.more, this.panel.root, this.message);
     const keys = (
       [
         ["← → ↑ ↓", "heads"],
@@ -286,6 +172,123 @@ export class Toolbar {
       ] as const
     ).flatMap(([key, text]) => [h("kbd", key), h("span", text)]);
     this.status = h("div.status", this.note, h("span.grow"), h("span.keys", ...keys));
+  }
+
+  // What of the state each control sets, where it is there, and why not.
+  private make(set: Setter) {
+    const whole = ({ part }: Scene): boolean => part.layers.length > 0;
+    const lit = ({ state }: Scene): boolean => state.scale !== "neuron";
+    const THUMBS = "this page holds thumbnails only";
+    // What is not here can be asked of a kernel; a page says what adds it.
+    const asks = (name: string): string => `${about(name)}. Python computes it when you click`;
+    return controls(set, {
+      scale: {
+        label: "Scale",
+        options: [
+          ["model", "Model"],
+          ["head", "Head"],
+          ["neuron", "Neurons"],
+        ],
+        choice(scene, scale) {
+          const { part, state, head } = scene;
+          if (scale === "head" && !whole(scene)) return THUMBS;
+          if (scale !== "neuron") return null;
+          return (
+            unread(part, state.layer, head) ?? (state.side === "difference" ? "a difference has no neurons" : null)
+          );
+        },
+        note({ part, state, head, heads }, scale) {
+          if (scale === "model") return `${part.index.length}×${most(part.heads)}`;
+          if (scale === "neuron") return unread(part, state.layer, head) ? "none" : "q · k";
+          return heads.length > 1 ? `L${state.layer}` : `L${state.layer}H${head}`;
+        },
+      },
+      part: { label: "Part", cap: "Part", options: partsOf, when: (scene) => partsOf(scene).length > 1 },
+      quantity: {
+        label: "Draw",
+        options: ({ part, data }) =>
+          names(data.payload).map((name) => [
+            name,
+            titleOf(name),
+            data.live && !has(part, name) ? asks(name) : about(name),
+          ]),
+        when: ({ data }) => names(data.payload).length > 1,
+        choice({ part, data }, name) {
+          const found = offer(data.payload, name);
+          if (has(part, name)) return null;
+          return found ? (data.live ? null : missing(found)) : false;
+        },
+      },
+      filter: {
+        cap: "Attention",
+        options: FILTERS,
+        when: () => this.scenes.every(({ part }) => hasPair(part.query) && hasPair(part.key)),
+      },
+      unit: {
+        label: "Unit",
+        options: [
+          ["pieces", "Pieces"],
+          ["words", "Words", "To a word: the sum over its pieces; from a word: their mean"],
+        ],
+        when: (scene) => whole(scene) && Boolean(scene.part.query.words || scene.part.key.words) && lit(scene),
+      },
+      side: {
+        label: "Inputs",
+        options: [
+          ["one", "One"],
+          ["both", "Side by side"],
+          ["difference", "Difference", "The first less the second"],
+        ],
+        when: ({ data }) => data.payload.inputs.length === 2,
+        choice(scene, side) {
+          if (side !== "difference") return null;
+          if (!whole(scene)) return THUMBS;
+          return scene.state.side === side ? null : unequal(scene.data.payload, scene.state);
+        },
+      },
+      input: {
+        cap: "Input",
+        look: "list",
+        options: ({ data }) => data.payload.inputs.map((input, at) => [at, nameOf(input)]),
+        when: ({ data, state }) => data.payload.inputs.length > 1 && state.side === "one",
+        set: (input) => ({ input, pin: null, between: null, zoom: null }),
+      },
+      special: {
+        label: "Special tokens",
+        title: "Show special tokens (s)",
+        when: ({ part }) => [...part.query.special, ...part.key.special].includes(true),
+      },
+      renormalise: {
+        label: "Rows sum to 1",
+        title: "Let the shown weights of each row sum to 1",
+        when: (scene) => whole(scene) && scene.state.quantity === "weights",
+      },
+      gold: {
+        label: "Gold links",
+        title: "Lay the links that were given over the pictures (g)",
+        when: ({ state }) => state.side !== "difference" && this.scenes.some(({ part }) => part.links),
+      },
+      // It is on where the state is not.
+      sinks: {
+        label: ({ part }) => `Hide ${sinkNames(part.key).join(" ")}`,
+        title:
+          "Leave out the keys that take much of all heads' attention on this input (sinks), and let the rest of a row sum to 1",
+        when: (scene) => sinkNames(scene.part.key).length > 0 && lit(scene),
+        of: ({ state }) => !state.sinks,
+        set: (hides) => ({ sinks: !hides, renormalise: hides }),
+      },
+      unfolded: {
+        label(scene) {
+          const { query, key } = scene.part;
+          const sound = (key.images?.[0] ?? query.images?.[0])?.name === "sound";
+          const what = images(scene) > 1 ? "the pictures" : sound ? "the sound" : "the picture";
+          return `${scene.state.unfolded.length > 0 ? "Fold" : "Unfold"} ${what}`;
+        },
+        when: (scene) =>
+          images(scene) > 0 && lit(scene) && !(scene.state.scale === "head" && scene.state.picture === "image"),
+        next: (scene) => ({ unfolded: turnAll(scene) }),
+      },
+    });
   }
 
   /** Close what is open over the page; whether there was something. */
@@ -299,7 +302,7 @@ export class Toolbar {
   show(state: Full, scenes: readonly Scene[], quiet: boolean, set: number): void {
     this.quiet = quiet;
     this.lit = scenes[0]!.owner.theme;
-    this.text.hidden = this.payload.inputs.length === 2;
+    this.text.hidden = scenes[0]!.data.payload.inputs.length === 2;
     this.text.replaceChildren(...reads(scenes[0]!.input));
     const lacking = unseenOf(scenes.flatMap(({ input, against }) => (against ? [input, against.input] : [input])));
     this.unseen.replaceChildren(...lacking.map((text) => h("p", text)));
@@ -317,56 +320,15 @@ export class Toolbar {
       : `All controls${set > 0 ? `; ${set} of them ${set > 1 ? "are" : "is"} set` : ""}`;
     if (!quiet) this.more.setAttribute("aria-expanded", "true");
     this.slot.hidden = !quiet;
-    const scene = scenes[0]!;
-    const { part } = scene;
-    const heads = Math.max(...part.heads.map((each) => each.length));
-    const unseen = unread(part, state.layer, scene.head);
-    const notes = [
-      `${part.index.length}×${heads}`,
-      scene.heads.length > 1 ? `L${state.layer}` : `L${state.layer}H${scene.head}`,
-      unseen ? "none" : "q · k",
-    ];
-    notes.forEach((text, at) => (this.scaleNotes[at]!.textContent = text));
-    this.scale.show(state);
-    const whole = part.layers.length > 0;
-    this.scale.disable("head", whole ? null : "this page holds thumbnails only");
-    this.scale.disable("neuron", unseen ?? (state.side === "difference" ? "a difference has no neurons" : null));
-    this.filter.show(state);
-    this.filters.hidden = !scenes.every((each) => hasPair(each.part.query) && hasPair(each.part.key));
-    this.parts?.show(state);
-    this.quantities?.show(state);
-    this.offered(part, scene.data.live);
-    this.unit.show(state);
-    this.unit.root.hidden = !whole || (!part.query.words && !part.key.words) || state.scale === "neuron";
-    this.side?.show(state);
-    this.side?.disable(
-      "difference",
-      !whole ? "this page holds thumbnails only" : state.side === "difference" ? null : unequal(this.payload, state),
-    );
-    this.special.show(state);
-    this.special.root.hidden = ![...part.query.special, ...part.key.special].includes(true);
-    const sinks = sinkNames(part.key);
-    this.sinks.show(state);
-    this.sinks.call(`Hide ${sinks.join(" ")}`);
-    this.sinks.root.hidden = sinks.length === 0 || state.scale === "neuron";
-    const within = images(scene);
-    this.fold.hidden =
-      within === 0 || state.scale === "neuron" || (state.scale === "head" && state.picture === "image");
-    this.fold.textContent = `${state.unfolded.length > 0 ? "Fold" : "Unfold"} ${within > 1 ? "the pictures" : (part.key.images?.[0] ?? part.query.images?.[0])?.name === "sound" ? "the sound" : "the picture"}`;
-    this.fold.onclick = () => this.set({ unfolded: turnAll(scene) });
-    this.gold.show(state);
-    this.gold.root.hidden = state.side === "difference" || !scenes.some((each) => each.part.links);
-    this.renormalise.show(state);
-    this.renormalise.root.hidden = !whole || state.quantity !== "weights";
+    this.scenes = scenes;
+    for (const each of Object.values(this.made)) each.show(scenes[0]!);
     this.search.parentElement!.hidden = state.scale === "model";
-    this.input?.show(
-      String(state.input),
-      this.payload.inputs.map((input, i) => [String(i), nameOf(input)] as const),
-    );
-    if (this.input) this.input.input.parentElement!.hidden = state.side !== "one";
     this.theme.textContent = SIGN[state.theme];
     this.theme.title = `Theme: ${state.theme}`;
     this.theme.setAttribute("aria-label", `Theme: ${state.theme}`);
+    const [{ index, heads }] = scenes[0]!.input.parts as [PartInfo];
+    this.model.textContent = scenes[0]!.data.payload.model;
+    this.counts.textContent = `${plural(index.length, "layer")} × ${plural(most(heads), "head")}`;
     this.note.textContent = caption(scenes);
   }
 
@@ -381,20 +343,9 @@ export class Toolbar {
     this.matches.textContent = nowhere ? "no such token" : "";
   }
 
-  // What is not here can be asked of a kernel; a page says what adds it.
-  private offered(part: PartInfo, live: boolean): void {
-    for (const button of (this.quantities?.root.children ?? []) as Iterable<HTMLElement>) {
-      const name = button.dataset.v!;
-      const found = offer(this.payload, name);
-      button.hidden = !has(part, name) && !found;
-      this.quantities!.disable(name, has(part, name) || live || !found ? null : missing(found));
-      if (live && found && !has(part, name)) button.title = `${about(name)}. Python computes it when you click`;
-    }
-  }
-
   /** A matrix is being computed, or (null) no longer; `problem` says why it cannot be. */
   asking(name: string | null, problem = ""): void {
-    for (const button of (this.quantities?.root.children ?? []) as Iterable<HTMLElement>)
+    for (const button of this.made.quantity.root.children as Iterable<HTMLElement>)
       button.setAttribute("aria-busy", String(button.dataset.v === name));
     this.message.classList.toggle("problem", problem !== "");
     this.message.textContent =

@@ -166,6 +166,7 @@ class Live:
             reads=True,
             sources=True,
             rounded=next((note for note in first.notes if note.startswith("dequantized")), None),
+            loaded=None if self._loaded is None else f"model = {self._loaded}",
         )
 
     def answer(self, asked: Mapping[str, Any], stopped: Callable[[], bool] = lambda: False) -> Answer:
@@ -225,7 +226,6 @@ class Live:
             tokens=max(len(tokens) for one in ran for tokens in one.reading.axes.values()),
             notes=[*notes, *dict.fromkeys(str(warning.message) for warning in caught)],
             changes=[str(change) for change in changes],
-            python=_python(given, ran[0].reading, changes, self._loaded),
             arrays=names,
         )
         return answer, self._packed(names)
@@ -515,26 +515,3 @@ def _named(one: Input, label: str) -> Input:
 
 def _place(asked: Mapping[str, Any], name: str) -> int | None:
     return None if asked.get(name) is None else whole_number(asked, name)
-
-
-def _python(given: LiveInput, reading: Reading, changes: Sequence[WhatIf], loaded: str | None) -> str:
-    """What gives the same maps in Python."""
-    written, messages = given.get("written"), given.get("messages")
-    arguments: list[str] = []
-    if "decoder" in reading.axes:
-        arguments = [repr(given.get("text", "")), f"target={given.get('target', '')!r}"]
-    elif written:
-        ids = reading.axes["self"].ids
-        assert ids is not None
-        before = ids.tolist()[: len(ids) - len(written)]
-        arguments = [f"model.from_ids({before}, written={written})"]
-    elif messages:
-        arguments = [f"model.chat({messages!r}, add_generation_prompt=True)"]
-    else:
-        arguments = [repr(given.get("text", "")), *([f"pair={given['pair']!r}"] if "pair" in given else [])]
-    capture = f"maps = hs.capture(model, {', '.join(arguments)})"
-    lines = [] if loaded is None else ["import headscope as hs", "", f"model = {loaded}"]
-    if not changes:
-        return "\n".join([*lines, capture])
-    made = ", ".join(f'"{change}"' for change in changes)
-    return "\n".join([*lines, f"with hs.edit(model, {made}):", f"    {capture}"])

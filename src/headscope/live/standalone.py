@@ -120,15 +120,16 @@ def carry(
     info["longest"] = min(info["longest"], int((MAPS_BYTES / (4 * heads)) ** 0.5))
     several = getattr(model.config, "problem_type", None) == "multi_label_classification"
     info["chat"], info["sources"] = False, kind in ("next", "mask", "class") and not several
+    info["loaded"] = f"model = {loaded}"
     if weights != "float32":
         info["rounded"] = f"rounded to {weights}"
+        info["loaded"] = f"# in float32; the page holds the weights as {weights}\nmodel = {loaded}"
     labels: Mapping[int, Any] = getattr(model.config, "id2label", None) or {}
 
     def put(blobs: Blobs) -> StandalonePayload:
         standalone = StandaloneModel(
             info=info,
             causal=model.causal,
-            loaded=loaded,
             tokenizer=tokenizer_info(
                 model.tokenizer,
                 blobs,

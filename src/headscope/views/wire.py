@@ -43,7 +43,8 @@ class LiveInfo(TypedDict):
 
     `shared`: both have one vocabulary; `pair`: a second text beside the first; `target`: what a decoder reads;
     `chat`: turns of a conversation; `reads`: it can be asked why a line is there; `sources`: which part of the input
-    made the answer can be asked; `rounded`: how its weights were, where they are not those of the model itself.
+    made the answer can be asked; `rounded`: how its weights were, where they are not those of the model itself;
+    `loaded`: what makes it in Python, where somebody is to be told.
     """
 
     model: str
@@ -57,6 +58,7 @@ class LiveInfo(TypedDict):
     reads: bool
     sources: bool
     rounded: str | None
+    loaded: str | None
 
 
 class Candidate(TypedDict):
@@ -107,7 +109,6 @@ class Shown(TypedDict):
     tokens: int
     notes: list[str]
     changes: list[str]
-    python: str
     arrays: list[str]
 
 
@@ -277,7 +278,6 @@ class StandaloneModel(TypedDict):
 
     info: LiveInfo
     causal: bool
-    loaded: str
     tokenizer: TokenizerInfo
     inputs: list[str]
     layers: list[LayerTensors]

@@ -144,7 +144,6 @@ export class Answers {
       tokens: tokens.ids.length,
       notes,
       changes: changes.map(write),
-      python: this.python(given, tokens, changes),
       arrays: first,
     };
     return { content: told, arrays: first.map((name) => this.arrays.get(name)!) };
@@ -506,29 +505,6 @@ export class Answers {
       bias: null,
       sinks: null,
     };
-  }
-
-  /** What gives the same maps in Python. */
-  private python(given: LiveInput, tokens: Tokens, changes: readonly Change[]): string {
-    const { loaded, rounded } = this.page.model;
-    const written = given.written ?? [];
-    const said =
-      written.length > 0
-        ? `model.from_ids([${tokens.ids.slice(0, -written.length).join(", ")}], written=[${written.join(", ")}])`
-        : [JSON.stringify(given.text ?? ""), ...(given.pair ? [`pair=${JSON.stringify(given.pair)}`] : [])].join(", ");
-    const capture = `maps = hs.capture(model, ${said})`;
-    const lines = [
-      "import headscope as hs",
-      "",
-      ...(rounded.kind === "float32" ? [] : [`# in float32; the page holds the weights as ${rounded.kind}`]),
-      `model = ${loaded}`,
-    ];
-    if (changes.length === 0) return [...lines, capture].join("\n");
-    return [
-      ...lines,
-      `with hs.edit(model, ${changes.map((change) => `"${write(change)}"`).join(", ")}):`,
-      `    ${capture}`,
-    ].join("\n");
   }
 }
 
