@@ -84,7 +84,7 @@ export function surface(canvas: HTMLCanvasElement, width: number, height: number
 }
 
 /** Pixels to write, as little-endian RGBA. */
-export interface Pixels {
+interface Pixels {
   readonly data: Uint32Array;
   readonly stride: number;
 }

@@ -109,7 +109,7 @@ function cross(pen: Pen, ink: Ink, x: number, y: number, size: number): void {
 }
 
 /** Where a matrix stands: the size of a cell, and the first row and column that are shown. */
-export interface CellBox extends Pick<Window, "row" | "rows" | "column" | "columns"> {
+interface CellBox extends Pick<Window, "row" | "rows" | "column" | "columns"> {
   readonly x: number;
   readonly y: number;
   readonly wide: number;
@@ -294,7 +294,7 @@ export function markTokens(pen: Pen, scene: Scene, link: Judged, box: Columns, s
 }
 
 /** Where two columns of tokens stand: left tokens end at `left`, right ones begin at `right`. */
-export interface Columns {
+interface Columns {
   readonly left: number;
   readonly right: number;
   readonly most: number;

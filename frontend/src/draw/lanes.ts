@@ -8,7 +8,7 @@ import type { Scene } from "../scene/scene";
 import { onPixels, type Span, shownSpan, type Times } from "../scene/soundlayout";
 import { area, lettering, type Pen, paint, write } from "./canvas";
 
-export interface LaneBox {
+interface LaneBox {
   readonly width: number;
   /** Room for numbers on the right. */
   readonly numbers: number;

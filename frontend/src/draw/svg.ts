@@ -5,7 +5,7 @@ import type { Pen } from "./canvas";
 const round = (x: number): string => String(Math.round(x * 100) / 100);
 
 /** Text that may stand in XML. */
-export const xml = (text: string): string =>
+const xml = (text: string): string =>
   text
     .replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c] ?? c)
     .replace(/[^\P{Cc}\t\n]/gu, "�");

@@ -141,7 +141,7 @@ const sized = new WeakMap<HTMLImageElement, Made<HTMLCanvasElement>>();
  * A part of a picture at the size in which it is drawn, in CSS pixels: made once, as it is drawn many times. `grey`:
  * tints are seen on it.
  */
-export function photo(
+function photo(
   image: HTMLImageElement,
   part: Box,
   width: number,
@@ -195,7 +195,7 @@ export const onCanvas = (pen: CanvasRenderingContext2D, image: HTMLImageElement)
 });
 
 /** Shares of the largest, or bytes of their roots. */
-export type Veiled = { readonly shares: ArrayLike<number> } | { readonly codes: ArrayLike<number> };
+type Veiled = { readonly shares: ArrayLike<number> } | { readonly codes: ArrayLike<number> };
 
 /** The part of a picture that areas cover, under their veils, in the corner of an easel. */
 export function drawCovered(

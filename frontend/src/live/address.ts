@@ -1,24 +1,20 @@
-// What is asked and shown stands in the address: a reload, or a colleague, sees the same.
+// What is asked and shown, in the address.
 
 import type { ExplorerState } from "../protocol";
 import { DEFAULTS, type Full, read as readState, write as writeState } from "../scene/state";
+import { Fragment } from "../ui/fragment";
 import { type Asked, read, write } from "./asked";
 
-const LATER = 120;
-
 export class Address {
-  private timer = 0;
-  private written = window.location.hash;
-  private next = this.written;
+  private next = window.location.hash.slice(1);
+  private readonly fragment: Fragment;
 
   /** `moved` hears what the reader, or another page, has put there. */
   constructor(moved: (asked: Asked, state: ExplorerState) => void) {
-    window.addEventListener("hashchange", () => {
-      if (window.location.hash === this.written) return;
-      this.written = window.location.hash;
-      window.clearTimeout(this.timer);
-      moved(this.asked, this.state);
-    });
+    this.fragment = new Fragment(
+      () => this.next,
+      () => moved(this.asked, this.state),
+    );
   }
 
   get asked(): Asked {
@@ -30,26 +26,9 @@ export class Address {
   }
 
   readonly changed = (asked: Asked, state: Full): void => {
-    const fragment = [write(asked), writeState(state, DEFAULTS)].filter(Boolean).join("&");
-    this.next = fragment && `#${fragment}`;
-    window.clearTimeout(this.timer);
-    this.timer = window.setTimeout(() => this.keep(), LATER);
+    this.next = [write(asked), writeState(state, DEFAULTS)].filter(Boolean).join("&");
+    this.fragment.changed();
   };
 
-  readonly address = (): string => {
-    this.keep();
-    return window.location.href;
-  };
-
-  private keep(): void {
-    window.clearTimeout(this.timer);
-    if (window.location.hash !== this.written) return; // what was put there meanwhile is read first
-    try {
-      if (this.next !== window.location.hash)
-        history.replaceState(null, "", this.next || window.location.pathname + window.location.search);
-    } catch {
-      // A page inside another may not be allowed to change its address.
-    }
-    this.written = window.location.hash;
-  }
+  readonly address = (): string => this.fragment.address;
 }

@@ -6,7 +6,7 @@ import type { Full } from "../scene/state";
 import { around, h } from "../ui/dom";
 import type { History } from "./asked";
 
-export interface ChangesOwner {
+interface ChangesOwner {
   readonly history: History;
   /** The changes are others now. */
   changed(): void;

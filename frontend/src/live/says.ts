@@ -5,7 +5,7 @@ import { figure, percent, shown } from "../scene/format";
 import { ROUNDED } from "../scene/says";
 import { h } from "../ui/dom";
 
-export interface SaysOwner {
+interface SaysOwner {
   /** Follow a candidate, or the likeliest. */
   follow(id: number | null): void;
   /** Write a token after the text; null where that cannot be. */
@@ -17,7 +17,7 @@ const ROWS = 10;
 const TITLES = { next: "next token", mask: "token here", class: "class", cosine: "cosine", none: "" } as const;
 
 /** A candidate as it is read: spaces that matter are marked. */
-export const readable = ({ text }: Candidate): string => shown(text);
+const readable = ({ text }: Candidate): string => shown(text);
 
 export class SaysBox {
   readonly root = h("section.says", { "aria-label": "What the model says" });

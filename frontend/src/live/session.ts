@@ -25,7 +25,7 @@ import { type Carrier, StaleError, Wire } from "./wire";
 /** After so long what is computed is stopped if something newer waits. */
 const PATIENCE = 1000;
 
-export interface Listener {
+interface Listener {
   info(info: LiveInfo): void;
   /** The connection is lost; null: it is back. */
   lost(why: string | null): void;
@@ -36,7 +36,7 @@ export interface Listener {
 }
 
 /** What is asked, where the picture opens. */
-export interface Wanted extends Asked {
+interface Wanted extends Asked {
   readonly at: number | null;
   readonly layer: number;
 }

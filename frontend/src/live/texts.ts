@@ -4,13 +4,13 @@
 import type { LiveExample, LiveInfo, LiveInput, Message } from "../protocol";
 import { plural, shown, whole } from "../scene/format";
 import { alike } from "../scene/made";
-import { h } from "../ui/dom";
+import { h, listen } from "../ui/dom";
 
 /** More examples than these are chosen from a list. */
 const FEW = 4;
 const ROLES = ["system", "user", "assistant"] as const;
 
-export interface TextsOwner {
+interface TextsOwner {
   /** Another input. */
   typed(input: LiveInput): void;
   example(example: LiveExample): void;
@@ -49,8 +49,7 @@ export class TextsBox {
     );
     this.stop = h("button.link", { onclick: () => owner.stop() }, "Stop");
     this.problem.hidden = this.stop.hidden = this.lost.hidden = this.written.hidden = true;
-    this.turns.addEventListener("input", () => this.talked());
-    this.turns.addEventListener("change", () => this.talked());
+    listen(this.turns, { input: () => this.talked(), change: () => this.talked() });
     this.root.append(
       h("div.boxes", this.text.label, this.pair.label, this.target.label, this.turns),
       this.written,

@@ -9,7 +9,7 @@ import { StaleError } from "./wire";
 /** So many heads are taken out one at a time. */
 const EXACT = 10;
 
-export interface WhoOwner {
+interface WhoOwner {
   rank(): Promise<WhoAnswer>;
   without(layer: number, head: number): Promise<number>;
   open(layer: number, head: number): void;

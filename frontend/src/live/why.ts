@@ -8,7 +8,7 @@ import { h } from "../ui/dom";
 import { Sources } from "../ui/sources";
 import { StaleError } from "./wire";
 
-export interface WhyOwner {
+interface WhyOwner {
   ask(spans: string): Promise<SourcesPayload>;
   open(head: CarrierInfo, span: SourceInfo): void;
   /** Make a change, or take it back. */

@@ -24,7 +24,7 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-export interface Answered<T> {
+interface Answered<T> {
   readonly content: T;
   readonly buffers: Buffers;
 }

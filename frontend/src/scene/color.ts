@@ -59,7 +59,7 @@ export function ramp(stops: readonly string[]): Uint32Array {
   });
 }
 
-export interface Palette {
+interface Palette {
   readonly sequential: Uint32Array;
   readonly diverging: Uint32Array;
 }

@@ -45,7 +45,7 @@ const length = (shape: readonly number[]): number => shape.reduce((a, b) => a * 
 export const blank = (ref: ArrayRef): Numbers => new TYPES[ref.dtype](length(ref.shape));
 
 /** How a gzip stream is unpacked; null: arrays come as they are. */
-export type Unpack = ((bytes: Uint8Array<ArrayBuffer>) => Promise<ArrayBuffer>) | null;
+type Unpack = ((bytes: Uint8Array<ArrayBuffer>) => Promise<ArrayBuffer>) | null;
 
 async function unpack(ref: ArrayRef, blob: Packed, expected: number, open: Unpack): Promise<Numbers> {
   const bytes = typeof blob === "string" ? bytesOf(blob) : blob;

@@ -18,7 +18,7 @@ export interface Gold {
 }
 
 /** Whether the most-attended candidate is a target, and its places; null where no candidate gets anything. */
-export interface Verdict {
+interface Verdict {
   readonly right: boolean;
   readonly chosen: readonly number[] | null;
 }

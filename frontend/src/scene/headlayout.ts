@@ -12,7 +12,7 @@ export const BEND = 0.36;
 export const rowHeight = (tokens: number, touch = false): number =>
   touch ? (tokens > 20 ? 24 : 28) : tokens > 64 ? 17 : tokens > 44 ? 18 : tokens > 20 ? 20 : 24;
 
-export interface HeadRoom {
+interface HeadRoom {
   readonly width: number;
   readonly rows: number;
   readonly columns: number;
@@ -100,7 +100,7 @@ export const middle = (box: HeadBox, place: number, scrolled: number): number =>
   place * box.row + box.row / 2 - scrolled;
 
 /** What stands above a column: from `x` to the right or left, or in the middle of it. */
-export interface Above {
+interface Above {
   readonly text: string;
   readonly x: number;
   readonly align: "left" | "right" | "center";

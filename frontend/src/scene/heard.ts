@@ -55,7 +55,7 @@ export class Heard {
 }
 
 /** One lane: a number for each place of the time axis, drawn in a colour. */
-export interface Lane {
+interface Lane {
   readonly values: ArrayLike<number>;
   readonly color: string;
   /** It is chosen. */

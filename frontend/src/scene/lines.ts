@@ -6,7 +6,7 @@ import { pinnedSaid, sentence, signsSaid } from "./says";
 import type { Scene } from "./scene";
 import { crowded } from "./state";
 
-export interface Range {
+interface Range {
   /** First and last (exclusive) row, and column, that can be seen; a line with one end there is drawn. */
   readonly from: number;
   readonly to: number;

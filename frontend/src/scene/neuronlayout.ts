@@ -3,7 +3,7 @@
 import { clamp } from "./format";
 import { rowHeight } from "./headlayout";
 
-export interface NeuronRoom {
+interface NeuronRoom {
   readonly width: number;
   readonly rows: number;
   readonly tokens: number;

@@ -48,7 +48,7 @@ export function highlight(part: PartInfo, layer: number, head: number): Highligh
 export const shows = ({ weight, score, near, moved }: Highlight): number =>
   moved !== null ? moved : score > STANDS_OUT && near <= BESIDE ? 1 + weight * score : near;
 
-export interface Opening {
+interface Opening {
   readonly layer: number;
   /** Of each layer the head that opens. */
   readonly heads: readonly number[];

@@ -73,7 +73,7 @@ export function reading(scene: Scene, focus: Focus, layer: number): Promise<unkn
 }
 
 /** One head's largest value, or that between two tokens; `place` is the token on the other side. */
-export interface Standing {
+interface Standing {
   readonly layer: number;
   readonly head: number;
   readonly value: number;

@@ -48,7 +48,7 @@ const SIGNED_TICKS = [-1, 0, 1];
 const TICKS = [0, 0.05, 0.25, 0.5, 1];
 
 /** What the colours of a scene mean: of what they are, whether they have a sign, and figures along them (0 to 1). */
-export interface Legend {
+interface Legend {
   readonly of: string;
   readonly signed: boolean;
   readonly ticks: readonly { readonly at: number; readonly text: string }[];

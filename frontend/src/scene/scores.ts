@@ -45,7 +45,7 @@ export function scores(layer: LayerNeurons, place: number, query: number, unseen
   return { dots, bias, scores: found, masked };
 }
 
-export function dot(a: Float32Array, b: Float32Array): number {
+function dot(a: Float32Array, b: Float32Array): number {
   let sum = 0;
   for (let i = 0; i < a.length; i++) sum += a[i]! * b[i]!;
   return sum;

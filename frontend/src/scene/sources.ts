@@ -9,7 +9,7 @@ const STRONGEST = 60;
 const LEVEL = 0.05;
 
 /** A stretch of text of one span, or of none. */
-export interface Stretch {
+interface Stretch {
   readonly text: string;
   readonly span: number | null;
 }

@@ -14,7 +14,7 @@ const AFTER = 6;
 const LEFTWARD = /^\P{L}*[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/u;
 
 /** How a token stands: from `x` to the right or left, its middle at `y`, as wide as `most`, in letters of `size`. */
-export interface TokenPlace {
+interface TokenPlace {
   readonly x: number;
   readonly y: number;
   readonly align: "left" | "right";

@@ -5,7 +5,7 @@ import { answer, type Part, pointed } from "../scene/answer";
 import { alike } from "../scene/made";
 import { ROUNDED } from "../scene/says";
 import type { Focus, Scene } from "../scene/scene";
-import { h } from "./dom";
+import { h, listen } from "./dom";
 
 export class Answer {
   readonly root = h("p.answer", { "aria-live": "polite" });
@@ -13,8 +13,10 @@ export class Answer {
 
   constructor(private readonly scene: Scene) {
     // While the sentence is pointed at, the picture shows the link that it tells.
-    this.root.addEventListener("pointerenter", () => scene.owner.follow(scene, this.link));
-    this.root.addEventListener("pointerleave", () => scene.owner.follow(scene, null));
+    listen(this.root, {
+      pointerenter: () => scene.owner.follow(scene, this.link),
+      pointerleave: () => scene.owner.follow(scene, null),
+    });
   }
 
   private get link(): Focus | null {

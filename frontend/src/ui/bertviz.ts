@@ -5,7 +5,7 @@ import { hasPair } from "../scene/axis";
 import type { Scene } from "../scene/scene";
 import { type Full, headsOf } from "../scene/state";
 import { type Control, controls, type Setter } from "./controls";
-import { h } from "./dom";
+import { h, listen } from "./dom";
 import { partsOf } from "./toolbar";
 
 const FILTERS = [
@@ -17,7 +17,7 @@ const FILTERS = [
 ] as const;
 
 /** What it needs of the explorer. */
-export interface Around {
+interface Around {
   readonly root: HTMLElement;
   readonly set: Setter;
   /** The first token of a row. */
@@ -77,8 +77,7 @@ export class BertViz {
     });
     this.plus = h("button.plus", { hidden: true, onclick: () => this.turn() });
     this.root.append(...Object.values(this.made).map(({ root }) => root), this.plus);
-    around.root.addEventListener("pointerover", (event) => this.over(event));
-    around.root.addEventListener("pointerleave", () => this.at(null));
+    listen(around.root, { pointerover: (event) => this.over(event), pointerleave: () => this.at(null) });
   }
 
   show(scene: Scene): void {

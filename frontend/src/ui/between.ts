@@ -29,7 +29,7 @@ export function clickedCell(chosen: Place, from: number, to: number): Chosen {
 }
 
 /** One head's weight between the two tokens; `hidden`: its query cannot see the key. */
-export interface Standing {
+interface Standing {
   readonly layer: number;
   readonly head: number;
   readonly value: number;
@@ -37,7 +37,7 @@ export interface Standing {
 }
 
 /** From the first token to the second ("there"), or from the second to the first ("back"). */
-export type Way = "there" | "back";
+type Way = "there" | "back";
 
 /** Whether both tokens are queries and keys, so that each can look at the other. */
 export const reversible = ({ part }: Scene): boolean =>

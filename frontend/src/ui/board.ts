@@ -9,7 +9,7 @@ import type { Item, Side } from "../scene/axis";
 import { Of } from "../scene/made";
 import { called, chipFigure, type End, type Look, type Board as Shown, type Small } from "../scene/onpicture";
 import type { Scene } from "../scene/scene";
-import { around, h, keyed } from "./dom";
+import { around, h, keyed, listen } from "./dom";
 
 /** A choice beside the tokens of a side. */
 export interface Choice {
@@ -75,14 +75,18 @@ export class Board {
       : h("canvas", { role: "application", tabindex: 0, "aria-roledescription": "picture" });
     this.root = h("figure.board", { "data-end": end }, this.title, this.canvas, this.chips);
     if (plain) return;
-    this.canvas.addEventListener("pointermove", (event) => this.hover(this.at(event)));
-    this.canvas.addEventListener("pointerleave", () => scene.leave());
-    this.canvas.addEventListener("click", (event) => this.pin(this.at(event)));
-    this.canvas.addEventListener("blur", () => scene.leave());
+    listen(this.canvas, {
+      pointermove: (event) => this.hover(this.at(event)),
+      pointerleave: () => scene.leave(),
+      click: (event) => this.pin(this.at(event)),
+      blur: () => scene.leave(),
+    });
     keyed(this.canvas, ({ key }) => this.key(key));
-    this.chips.addEventListener("pointerover", (event) => this.hover(this.chip(event)));
-    this.chips.addEventListener("pointerleave", () => scene.leave());
-    this.chips.addEventListener("click", (event) => this.pin(this.chip(event)));
+    listen(this.chips, {
+      pointerover: (event) => this.hover(this.chip(event)),
+      pointerleave: () => scene.leave(),
+      click: (event) => this.pin(this.chip(event)),
+    });
   }
 
   private get side(): Side {

@@ -1,7 +1,7 @@
 // Two columns of tokens as listboxes: a pointer hovers and pins, and so do keys.
 
 import type { Scene } from "../scene/scene";
-import { keyed } from "./dom";
+import { keyed, listen } from "./dom";
 import { placeOf, step } from "./tokens";
 
 export type Side = "from" | "to";
@@ -10,7 +10,7 @@ export type Side = "from" | "to";
 export type Place = { readonly from: number | null; readonly to: number | null } | null;
 
 /** What the columns ask of the picture around them. */
-export interface Rows {
+interface Rows {
   /** The first row that can be seen. */
   first(): number;
   /** Scroll so that a row can be seen. */
@@ -19,7 +19,7 @@ export interface Rows {
   side?(): Side;
 }
 
-export const focusOn = (side: Side, place: number): { from: number | null; to: number | null } =>
+const focusOn = (side: Side, place: number): { from: number | null; to: number | null } =>
   side === "from" ? { from: place, to: null } : { from: null, to: place };
 
 /**
@@ -45,17 +45,21 @@ export function hoverColumns(scene: Scene, columns: Readonly<Partial<Record<Side
   for (const side of ["from", "to"] as const) {
     const column = columns[side];
     if (!column) continue;
-    column.addEventListener("pointerover", (event) => {
-      const place = placeOf(event);
-      if (place !== null) owner.hover(scene, focusOn(on(side), place));
-    });
-    column.addEventListener("pointerleave", () => scene.leave());
-    column.addEventListener("click", (event) => {
-      const place = placeOf(event);
-      if (place !== null && !String(getSelection())) owner.pin(scene, on(side), place);
+    listen(column, {
+      pointerover: (event) => {
+        const place = placeOf(event);
+        if (place !== null) owner.hover(scene, focusOn(on(side), place));
+      },
+      pointerleave: () => scene.leave(),
+      click: (event) => {
+        const place = placeOf(event);
+        if (place !== null && !String(getSelection())) owner.pin(scene, on(side), place);
+      },
     });
     const byKeys = keyed(column, (event) => pressed(event, side));
-    column.addEventListener("focus", () => byKeys() && go(side, scene.pinned?.[side] ?? rows.first()));
-    column.addEventListener("blur", () => owner.hover(scene, null));
+    listen(column, {
+      focus: () => byKeys() && go(side, scene.pinned?.[side] ?? rows.first()),
+      blur: () => owner.hover(scene, null),
+    });
   }
 }

@@ -41,7 +41,7 @@ type Options<K extends keyof Full> = readonly (readonly [value: Full[K], text: s
 
 /** A control as data: one of several where it has `options`, a slider where it has `steps`, something to press where it has
  * `next`, else on or off. */
-export interface Spec<K extends keyof Full> {
+interface Spec<K extends keyof Full> {
   /** Its name; by default what stands before it. */
   readonly label?: string | ((scene: Scene) => string);
   readonly title?: string | ((scene: Scene) => string);

@@ -48,7 +48,7 @@ export function s<K extends keyof SVGElementTagNameMap>(tag: K, ...content: Cont
 }
 
 /** Device pixels a CSS pixel; at least 2, so that a printed canvas is sharp. */
-export function pixelRatio(): number {
+function pixelRatio(): number {
   return Math.min(3, Math.max(2, window.devicePixelRatio || 1));
 }
 
@@ -79,6 +79,14 @@ export const modified = ({ metaKey, ctrlKey, altKey }: KeyboardEvent): boolean =
 export function answered(event: Event): void {
   event.preventDefault();
   event.stopPropagation();
+}
+
+/** Hear what happens to an element. */
+export function listen(
+  element: HTMLElement,
+  to: { readonly [Kind in keyof HTMLElementEventMap]?: (event: HTMLElementEventMap[Kind]) => unknown },
+): void {
+  for (const [kind, run] of Object.entries(to)) element.addEventListener(kind, run as EventListener);
 }
 
 /**

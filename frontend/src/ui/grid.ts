@@ -12,7 +12,7 @@ import { Heads } from "../scene/heads";
 import { alike, Of } from "../scene/made";
 import type { Scene } from "../scene/scene";
 import { type Heeds, valuesOf } from "../scene/state";
-import { h, touched } from "./dom";
+import { h, listen, touched } from "./dom";
 import { AT_ONCE, inSlices } from "./slices";
 
 /** Room for the rings of cells at the edge. */
@@ -53,11 +53,13 @@ export class Grid {
   ) {
     this.heads = new Heads(scene, true);
     element.append(this.scroller);
-    this.canvas.addEventListener("pointermove", (event) => this.move(event));
-    this.canvas.addEventListener("pointerleave", () => this.leave());
-    this.canvas.addEventListener("click", (event) => {
-      const cell = this.at(event);
-      if (cell) scene.owner.open(cell.layer, cell.head, event.shiftKey);
+    listen(this.canvas, {
+      pointermove: (event) => this.move(event),
+      pointerleave: () => this.leave(),
+      click: (event) => {
+        const cell = this.at(event);
+        if (cell) scene.owner.open(cell.layer, cell.head, event.shiftKey);
+      },
     });
   }
 

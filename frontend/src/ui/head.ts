@@ -20,7 +20,7 @@ import { mark, placeOf } from "./tokens";
 /** What is drawn at once, in hairlines; the rest follows, a part a frame. */
 const AT_ONCE = 800;
 
-export interface HeadSpace {
+interface HeadSpace {
   readonly width: number;
   readonly tallest: number;
 }
@@ -257,13 +257,13 @@ function hint({ pinned, pair }: Scene): string {
     : "Point at a token to see its lines, and what each head makes of it; click to pin it.";
 }
 
-export function headRow(scene: Scene, map: Shown, text: string, what = ""): HTMLElement {
+function headRow(scene: Scene, map: Shown, text: string, what = ""): HTMLElement {
   const swatch = h("i.sw", { style: `background:${scene.color(map.head)}` });
   return h("tr", h("td", swatch, scene.name(map.head)), h("td", h("bdi", what)), h("td.n", text));
 }
 
 /** The gold links of a token or a pair, for a tip. */
-export function linkRows(scene: Scene, focus: Focus): HTMLElement[] {
+function linkRows(scene: Scene, focus: Focus): HTMLElement[] {
   const links = scene.judged().filter(({ gold }) => concerns(gold, focus));
   return links.slice(0, 8).map((link) => {
     const { label, pair, verdict } = inWords(scene.rows.items, scene.columns.items, link);

@@ -69,7 +69,7 @@ export function keysDialog(): HTMLDialogElement {
 }
 
 /** What the keys act on. */
-export interface Keyed {
+interface Keyed {
   readonly state: Full;
   readonly headbar: Pick<HeadBar, "move" | "toggleAll">;
   /** Layers run across the grid, and heads down. */

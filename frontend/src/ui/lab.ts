@@ -5,17 +5,17 @@ import type { ExplorerState, LabGuess, LabInfo, LabTask } from "../protocol";
 import { plural } from "../scene/format";
 import { alike } from "../scene/made";
 import { DEFAULTS } from "../scene/state";
-import { h } from "./dom";
+import { h, listen } from "./dom";
 import { keep, kept } from "./memory";
 
 /** What the reader has before them. `text`: it can be another than the task's. */
-export interface Seen {
+interface Seen {
   readonly text?: string;
   readonly changes: readonly string[];
   readonly state: ExplorerState;
 }
 
-export interface LabHost {
+interface LabHost {
   /** Show the picture of a task. */
   go(task: LabTask, state: ExplorerState): void;
 }
@@ -179,8 +179,7 @@ export class LabBox {
       autocomplete: "off",
       "data-key": "figure",
     });
-    box.addEventListener("input", () => (this.typed = box.value));
-    box.addEventListener("keydown", ({ key }) => key === "Enter" && this.check());
+    listen(box, { input: () => (this.typed = box.value), keydown: ({ key }) => key === "Enter" && this.check() });
     const ended = mine.end !== "" || lab.answers;
     const give = (): void => {
       mine.end = "shown";

@@ -11,7 +11,7 @@ import { Player } from "./player";
 const END = 0.02;
 
 /** What is told of the time. */
-export interface Told {
+interface Told {
   /** The line stands elsewhere. */
   moved(): void;
   /** It is played, or no longer. */

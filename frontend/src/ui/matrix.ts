@@ -11,7 +11,7 @@ import { CELL, cellOf, LABELLED, moved, windowSaid, within, type Zoom, zoomed } 
 import type { Scene } from "../scene/scene";
 import { type Heeds, valuesOf } from "../scene/state";
 import { clickedCell } from "./between";
-import { h, keyed, touched, wheeled } from "./dom";
+import { h, keyed, listen, touched, wheeled } from "./dom";
 import { pairTip } from "./head";
 import { tokenText } from "./tokens";
 
@@ -57,23 +57,25 @@ export class Matrix {
       : h("figure.matrix", this.title, this.box, this.ends);
     if (large) this.frame.append(this.box);
     element.append(this.root);
-    this.over.addEventListener("pointermove", (event) => this.move(event));
-    this.over.addEventListener("pointerleave", () => scene.leave());
-    this.over.addEventListener("pointerdown", (event) => {
-      if (!large) return;
-      this.drag = { x: event.clientX, y: event.clientY, zoom: this.zoom, moved: false };
-      this.over.setPointerCapture(event.pointerId);
-    });
-    this.over.addEventListener("pointerup", (event) => {
-      const dragged = this.drag?.moved;
-      this.drag = null;
-      if (dragged) return;
-      this.choose(event);
-      this.move(event); // the pair's numbers stay
-    });
-    this.over.addEventListener("dblclick", (event) => {
-      const { row, column } = this.at(event);
-      if (large) this.step(0.5, row, column);
+    listen(this.over, {
+      pointermove: (event) => this.move(event),
+      pointerleave: () => scene.leave(),
+      pointerdown: (event) => {
+        if (!large) return;
+        this.drag = { x: event.clientX, y: event.clientY, zoom: this.zoom, moved: false };
+        this.over.setPointerCapture(event.pointerId);
+      },
+      pointerup: (event) => {
+        const dragged = this.drag?.moved;
+        this.drag = null;
+        if (dragged) return;
+        this.choose(event);
+        this.move(event); // the pair's numbers stay
+      },
+      dblclick: (event) => {
+        const { row, column } = this.at(event);
+        if (large) this.step(0.5, row, column);
+      },
     });
     if (large) {
       wheeled(this.over, (factor, event) => {

@@ -11,7 +11,7 @@ import { type Block, type Chart, Neurons, type Row, SIGNS, signed, strength, typ
 import type { Scene } from "../scene/scene";
 import { span } from "../scene/scores";
 import type { Heeds } from "../scene/state";
-import { answered, around, h, touched } from "./dom";
+import { answered, around, h, listen, touched } from "./dom";
 import { TokenRows } from "./tokenrows";
 
 const bold = (item: Item | undefined): HTMLElement => h("b", h("bdi", name(item)));
@@ -48,16 +48,16 @@ export class Neuron {
     this.rows.body.addEventListener("pointermove", (event) => this.move(event));
     const read = (neuron: number): void =>
       scene.owner.hover(scene, { from: null, to: this.charted.to, neuron: clamp(neuron, 0, this.charted.size - 1) });
-    this.chart.addEventListener("pointermove", ({ offsetX }) =>
-      read(Math.floor(barAt(offsetX, this.chart.clientWidth) * this.charted.size)),
-    );
-    this.chart.addEventListener("pointerleave", () => scene.leave());
-    this.chart.addEventListener("blur", () => scene.leave());
-    this.chart.addEventListener("keydown", (event) => {
-      const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-      if (!by) return;
-      answered(event); // elsewhere arrows go from head to head
-      read((scene.hovered?.neuron ?? -1) + by);
+    listen(this.chart, {
+      pointermove: ({ offsetX }) => read(Math.floor(barAt(offsetX, this.chart.clientWidth) * this.charted.size)),
+      pointerleave: () => scene.leave(),
+      blur: () => scene.leave(),
+      keydown: (event) => {
+        const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+        if (!by) return;
+        answered(event); // elsewhere arrows go from head to head
+        read((scene.hovered?.neuron ?? -1) + by);
+      },
     });
     this.rows.body.addEventListener("click", (event) => {
       const found = this.at(event);

@@ -12,13 +12,13 @@ import { begin } from "./begin";
 import { h } from "./dom";
 import { fromPage } from "./embedded";
 import { Explorer } from "./explorer";
+import { Fragment } from "./fragment";
 import type { ExplorerHost } from "./host";
 import { LabBox } from "./lab";
 import { download } from "./save";
 import { SourcesView } from "./sourcesview";
 
 const NEAR = "600px";
-const LATER = 120;
 
 /** When the browser has time; Safari does not say. */
 const whenIdle = (job: () => void): void =>
@@ -30,8 +30,11 @@ class Page {
   private readonly system = window.matchMedia("(prefers-color-scheme: dark)");
   private readonly near: IntersectionObserver;
   private readonly lab: LabBox | null;
-  private timer = 0;
-  private written = window.location.hash;
+  private readonly fragment = new Fragment(
+    () => this.fragments.filter(Boolean).join("&"),
+    () => this.readBack(),
+    () => this.stepped(),
+  );
   private last = 0;
   /** The open heads and scales of the latest entry of the history. */
   private readonly entry = new Of();
@@ -70,7 +73,6 @@ class Page {
     window.matchMedia("print").addEventListener("change", ({ matches }) => print(matches));
     window.addEventListener("beforeprint", () => print(true));
     window.addEventListener("afterprint", () => print(false));
-    window.addEventListener("hashchange", () => this.readBack());
     document.addEventListener("keydown", (event) => {
       if (event.target === document.body) this.views[this.last]?.key(event);
     });
@@ -137,13 +139,9 @@ class Page {
         this.fragments[place] = write(state, base, prefix);
         this.last = place;
         this.tellLab();
-        window.clearTimeout(this.timer);
-        this.timer = window.setTimeout(() => this.write(), LATER);
+        this.fragment.changed();
       },
-      address: () => {
-        this.write();
-        return window.location.href;
-      },
+      address: () => this.fragment.address,
       dark: () => this.system.matches,
       save: download,
     };
@@ -153,29 +151,7 @@ class Page {
     element.addEventListener("pointerdown", () => (this.last = place));
   }
 
-  // Another head or scale is another entry of the history: Back leads to the one before.
-  private write(): void {
-    window.clearTimeout(this.timer);
-    if (window.location.hash !== this.written) return; // what was put there meanwhile is read first
-    const step = this.stepped();
-    const fragment = this.fragments.filter(Boolean).join("&");
-    const hash = fragment && `#${fragment}`;
-    try {
-      if (hash !== window.location.hash)
-        history[step ? "pushState" : "replaceState"](
-          null,
-          "",
-          hash || window.location.pathname + window.location.search,
-        );
-    } catch {
-      // A page inside another may not be allowed to change its address.
-    }
-    this.written = window.location.hash;
-  }
-
   private readBack(): void {
-    if (window.location.hash === this.written) return;
-    this.written = window.location.hash;
     this.views.forEach((view, place) => {
       const payload = this.payload.views[place]!;
       if (!(view instanceof Explorer) || payload.kind !== "explorer") return;

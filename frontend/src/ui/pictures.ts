@@ -35,7 +35,7 @@ interface Entry {
 
 const seen = ({ query, key }: PartInfo): boolean => query.boxes !== undefined || key.boxes !== undefined;
 
-export const PICTURES = {
+const PICTURES = {
   image: { label: "Picture", title: "The head on the picture", offered: seen, picture: HeadOnInput },
   lines: { label: "Lines", picture: HeadLines },
   text: {

@@ -10,7 +10,7 @@ import { nameOf, shares } from "../scene/quantities";
 import type { Scene } from "../scene/scene";
 import type { Heeds } from "../scene/state";
 import { Between } from "./between";
-import { h, touched } from "./dom";
+import { h, listen, touched } from "./dom";
 
 interface Row {
   readonly measure: MeasureColumn;
@@ -106,32 +106,34 @@ export class Ranks {
           },
           title,
         );
-    canvas.addEventListener("pointermove", (event) => {
-      const near = this.near(measure, event, canvas);
-      if (near)
-        scene.owner.tip(
-          h(
-            "div",
-            h("b", `L${near.layer}H${near.head}`),
-            ` ${figure(near.value)} `,
+    listen(canvas, {
+      pointermove: (event) => {
+        const near = this.near(measure, event, canvas);
+        if (near)
+          scene.owner.tip(
             h(
-              "span.dim",
-              [
-                measure.of === "corpus" ? "over the corpus" : "",
-                scene.whose(measure.of) || (measure.of === "input" ? "on this input" : ""),
-              ]
-                .filter(Boolean)
-                .join(" "),
+              "div",
+              h("b", `L${near.layer}H${near.head}`),
+              ` ${figure(near.value)} `,
+              h(
+                "span.dim",
+                [
+                  measure.of === "corpus" ? "over the corpus" : "",
+                  scene.whose(measure.of) || (measure.of === "input" ? "on this input" : ""),
+                ]
+                  .filter(Boolean)
+                  .join(" "),
+              ),
+              !touched() && h("div.dim", "click to open"),
             ),
-            !touched() && h("div.dim", "click to open"),
-          ),
-          event,
-        );
-    });
-    canvas.addEventListener("pointerleave", () => scene.owner.tip(null));
-    canvas.addEventListener("click", (event) => {
-      const near = this.near(measure, event, canvas);
-      if (near) scene.owner.open(near.layer, near.head, false);
+            event,
+          );
+      },
+      pointerleave: () => scene.owner.tip(null),
+      click: (event) => {
+        const near = this.near(measure, event, canvas);
+        if (near) scene.owner.open(near.layer, near.head, false);
+      },
     });
     return { measure, canvas, value, name: label };
   }

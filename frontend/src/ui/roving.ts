@@ -1,4 +1,4 @@
-import { answered, modified } from "./dom";
+import { answered, listen, modified } from "./dom";
 
 // Toolbars: one stop for the Tab key, and the arrow keys go from control to control.
 
@@ -24,19 +24,21 @@ export function toolbar(root: HTMLElement, label: string): () => void {
       there[0];
     for (const each of root.querySelectorAll<HTMLElement>(CONTROLS)) each.tabIndex = each === stop ? 0 : -1;
   };
-  root.addEventListener("focusin", (event) => {
-    if (!(event.target instanceof HTMLElement) || !event.target.matches(CONTROLS)) return;
-    byKeys = event.target.matches(":focus-visible");
-    last = event.target;
-    update();
-  });
-  root.addEventListener("keydown", (event) => {
-    const there = reached();
-    const at = there.indexOf(event.target as HTMLElement);
-    const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: there.length - 1 }[event.key];
-    if (to === undefined || at < 0 || !byKeys || modified(event)) return;
-    answered(event);
-    there[(to + there.length) % there.length]!.focus();
+  listen(root, {
+    focusin: (event) => {
+      if (!(event.target instanceof HTMLElement) || !event.target.matches(CONTROLS)) return;
+      byKeys = event.target.matches(":focus-visible");
+      last = event.target;
+      update();
+    },
+    keydown: (event) => {
+      const there = reached();
+      const at = there.indexOf(event.target as HTMLElement);
+      const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: there.length - 1 }[event.key];
+      if (to === undefined || at < 0 || !byKeys || modified(event)) return;
+      answered(event);
+      there[(to + there.length) % there.length]!.focus();
+    },
   });
   return update;
 }

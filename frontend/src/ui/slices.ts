@@ -11,7 +11,7 @@ export interface Work<T> {
   going(): boolean;
 }
 
-export interface Clock {
+interface Clock {
   now(): number;
   frame(): Promise<unknown>;
 }

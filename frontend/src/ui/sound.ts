@@ -15,7 +15,7 @@ import type { Heeds } from "../scene/state";
 import { clickedCell } from "./between";
 import { hoverColumns } from "./columns";
 import { type Control, controls } from "./controls";
-import { around, h, keyed, touched, wheeled } from "./dom";
+import { around, h, keyed, listen, touched, wheeled } from "./dom";
 import { pairTip } from "./head";
 import { Listening } from "./listening";
 import { toolbar } from "./roving";
@@ -121,12 +121,18 @@ export class HeadSound {
   private listen(): void {
     const { scene, spectrum, lanes, map } = this;
     hoverColumns(scene, { from: this.labels }, { first: () => 0, show: () => undefined });
-    spectrum.addEventListener("click", (event) => this.time.seek(this.timeOf(event), true));
-    spectrum.addEventListener("pointermove", (event) => this.pointAt(event, null));
-    lanes.addEventListener("pointermove", (event) => this.pointAt(event, this.laneOf(event)));
-    lanes.addEventListener("click", (event) => this.choose(event, this.laneOf(event)));
-    map.addEventListener("pointermove", (event) => this.pointAt(event, this.queryOf(event)));
-    map.addEventListener("click", (event) => this.choose(event, this.queryOf(event)));
+    listen(spectrum, {
+      click: (event) => this.time.seek(this.timeOf(event), true),
+      pointermove: (event) => this.pointAt(event, null),
+    });
+    listen(lanes, {
+      pointermove: (event) => this.pointAt(event, this.laneOf(event)),
+      click: (event) => this.choose(event, this.laneOf(event)),
+    });
+    listen(map, {
+      pointermove: (event) => this.pointAt(event, this.queryOf(event)),
+      click: (event) => this.choose(event, this.queryOf(event)),
+    });
     for (const canvas of [spectrum, lanes, map]) canvas.addEventListener("pointerleave", () => this.left());
     this.clock.addEventListener("pointerdown", (event) => this.drag(event));
     keyed(spectrum, (event) => this.key(event));
@@ -135,12 +141,11 @@ export class HeadSound {
       const button = around(event, "[data-start]");
       return button ? (scene.rows.of[Number(button.dataset.start)] ?? -1) : -1;
     };
-    this.peaks.addEventListener("click", (event) => word(event) >= 0 && scene.owner.pin(scene, "from", word(event)));
-    this.peaks.addEventListener(
-      "pointerover",
-      (event) => word(event) >= 0 && scene.owner.hover(scene, { from: word(event), to: null }),
-    );
-    this.peaks.addEventListener("pointerleave", () => scene.leave());
+    listen(this.peaks, {
+      click: (event) => word(event) >= 0 && scene.owner.pin(scene, "from", word(event)),
+      pointerover: (event) => word(event) >= 0 && scene.owner.hover(scene, { from: word(event), to: null }),
+      pointerleave: () => scene.leave(),
+    });
   }
 
   // -- what stands where

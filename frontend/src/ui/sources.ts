@@ -20,9 +20,9 @@ import {
   told,
   value,
 } from "../scene/sources";
-import { answered, h, modified, s } from "./dom";
+import { answered, h, listen, modified, s } from "./dom";
 
-export interface SourcesHost {
+interface SourcesHost {
   /** Open a head where the span outlined is; where it is not there, heads are names. */
   open?(head: CarrierInfo, span: SourceInfo): void;
   /** Have the model read the prompt without a span. */
@@ -87,8 +87,7 @@ export class Sources {
     for (const kind of ["pointerover", "focusin"] as const)
       this.root.addEventListener(kind, (e) => this.point(e.target));
     for (const kind of ["pointerleave", "focusout"] as const) this.root.addEventListener(kind, () => this.point(null));
-    this.root.addEventListener("click", ({ target }) => this.press(target));
-    this.root.addEventListener("keydown", (event) => this.key(event));
+    listen(this.root, { click: ({ target }) => this.press(target), keydown: (event) => this.key(event) });
   }
 
   /** Tell which spans are struck out. */

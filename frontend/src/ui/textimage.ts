@@ -22,7 +22,7 @@ import {
 } from "../scene/talking";
 import { bare } from "../scene/wordsbeside";
 import { Board } from "./board";
-import { around, h } from "./dom";
+import { around, h, listen } from "./dom";
 import { crop } from "./fold";
 import { OnPhoto } from "./onphoto";
 import { toolbar } from "./roving";
@@ -61,15 +61,14 @@ export class TextPicture extends OnPhoto {
     );
     element.append(this.root);
     this.stops = toolbar(this.text, "The text");
-    this.text.addEventListener("pointerover", (event) => this.hover(this.placeOf(event)));
-    this.text.addEventListener("pointerleave", () => scene.leave());
-    this.text.addEventListener("click", (event) => this.choose(event));
-    this.text.addEventListener(
-      "focusin",
-      (event) =>
+    listen(this.text, {
+      pointerover: (event) => this.hover(this.placeOf(event)),
+      pointerleave: () => scene.leave(),
+      click: (event) => this.choose(event),
+      focusin: (event) =>
         event.target instanceof Element && event.target.matches(":focus-visible") && this.hover(this.placeOf(event)),
-    );
-    this.text.addEventListener("focusout", () => scene.leave());
+      focusout: () => scene.leave(),
+    });
   }
 
   private placeOf(event: Event): number | null {

@@ -8,7 +8,7 @@ import { h } from "./dom";
 import { fill, mark, tell } from "./tokens";
 
 /** What a picture's geometry says of the rows: the height of one, of all, and of the window onto them. */
-export interface RowBox {
+interface RowBox {
   readonly row: number;
   readonly tokens: number;
   readonly full: number;

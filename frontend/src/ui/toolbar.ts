@@ -30,7 +30,7 @@ const PARTS: Record<string, string> = {
 };
 const SIGN = { auto: "◐", light: "☼", dark: "☾" } as const;
 
-export interface Bar {
+interface Bar {
   find(text: string, next: boolean): void;
   help(): void;
   /** All controls stay in sight, or only those that a first look needs. */

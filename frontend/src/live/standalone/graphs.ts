@@ -13,7 +13,7 @@ export interface Pass {
 }
 
 /** The arrays of the page. */
-export type Read = (ref: ArrayRef) => Promise<Numbers>;
+type Read = (ref: ArrayRef) => Promise<Numbers>;
 
 export type Given = { readonly ids: readonly number[]; readonly types: readonly number[]; readonly place: number };
 

@@ -12,7 +12,7 @@ import type { Word } from "./worker";
 const SIMD = bytesOf("0AX`&0RR910R;hI00Dag0s#OD3IPZJK>+;^{bCC");
 
 /** Why this browser cannot run the model; null where it can. */
-export function unable(): string | null {
+function unable(): string | null {
   if (typeof Worker === "undefined") return "this browser has no workers";
   if (typeof WebAssembly === "undefined") return "this browser has no WebAssembly";
   return WebAssembly.validate(SIMD) ? null : "this browser's WebAssembly has no SIMD instructions";

@@ -2,7 +2,7 @@
 
 import { decimal } from "../../scene/format";
 
-export type Deed = "off" | "mean" | "uniform" | "previous" | "hide" | "temperature";
+type Deed = "off" | "mean" | "uniform" | "previous" | "hide" | "temperature";
 
 export interface Change {
   readonly deed: Deed;
