@@ -141,13 +141,7 @@ const sized = new WeakMap<HTMLImageElement, Made<HTMLCanvasElement>>();
  * A part of a picture at the size in which it is drawn, in CSS pixels: made once, as it is drawn many times. `grey`:
  * tints are seen on it.
  */
-function photo(
-  image: HTMLImageElement,
-  part: Box,
-  width: number,
-  height: number,
-  grey = false,
-): HTMLCanvasElement {
+function photo(image: HTMLImageElement, part: Box, width: number, height: number, grey = false): HTMLCanvasElement {
   const copies = sized.get(image) ?? new Made<HTMLCanvasElement>(SIZES);
   sized.set(image, copies);
   const [wide, tall] = [Math.max(1, Math.round(width * ratio())), Math.max(1, Math.round(height * ratio()))];
