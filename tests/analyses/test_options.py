@@ -119,15 +119,15 @@ def test_what_is_wrong_is_refused(given: dict[str, Any], error: type[Exception],
 
 
 @pytest.mark.slow
-def test_an_estimate_is_of_the_same_arguments() -> None:
-    model, corpus = hs.load(), hs.corpora.builtin()
+def test_an_estimate_is_of_the_same_arguments(demo: Any) -> None:
+    corpus = hs.corpora.builtin()
     for function in (hs.measure, hs.distance):
-        line = function.estimate(model, corpus, limit=3, batch_size=2)
+        line = function.estimate(demo, corpus, limit=3, batch_size=2)
         assert re.fullmatch(
             r"3 inputs, \d+ tokens: about \d+ s on cpu and .* GB of memory, whatever the size .*", line
         )
         assert [*inspect.signature(function.estimate).parameters] == [*inspect.signature(function).parameters]
         with pytest.raises(InputError, match="limit: expected at least 1, found 0"):
-            function.estimate(model, corpus, limit=0)
+            function.estimate(demo, corpus, limit=0)
         with pytest.raises(InputError, match="corpus: expected a corpus, found an empty list"):
-            function.estimate(model, [])
+            function.estimate(demo, [])

@@ -15,6 +15,7 @@ import pytest
 import headscope as hs
 from headscope.core.maps import AttentionMaps
 from headscope.core.tokens import Tokens
+from headscope.models import Model
 from headscope.views.explorer import Input, explorer_page
 from tests.helpers.page_controls import settled
 from tests.helpers.patience import PATIENCE
@@ -182,13 +183,13 @@ def test_an_input_is_named_and_opens_on_a_telling_head(open_page: Callable[..., 
     assert page.locator(".gridbox b").all_inner_texts() == ["Heads", "Layers"]
 
 
-def test_one_name_is_one_number(open_page: Callable[..., Any]):
+def test_one_name_is_one_number(open_page: Callable[..., Any], demo: Model):
     """A corpus of one input has that input's figures: in Python, in the strip of the input and in that of the corpus."""
-    model, text = hs.load(), "The keys to the old cabinet were lost."
-    measured = hs.measure(model, hs.corpora.texts([text]))
+    text = "The keys to the old cabinet were lost."
+    measured = hs.measure(demo, hs.corpora.texts([text]))
     expected = float(measured["previous"].sel(layer=0, head=2))
     page = open_page(
-        hs.view(model, text, measures=measured, layer=0, heads=[2], measure="corpus:previous").html()
+        hs.view(demo, text, measures=measured, layer=0, heads=[2], measure="corpus:previous").html()
     )
     rows = page.locator(".mrow").filter(has_text="previous token")
     assert [row.locator(".val").inner_text() for row in rows.all()] == [f"{expected:.3f}"] * 2

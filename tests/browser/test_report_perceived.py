@@ -116,8 +116,7 @@ def test_a_head_of_the_decoder_opens_in_its_part(open_page: Any, sounds: str) ->
     page.wait_for_function("text => location.hash.includes(text)", arg="view.part=cross")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("which", ["pictures", "sounds"])
+@pytest.mark.parametrize(("which", "scheme"), [("pictures", "light"), ("sounds", "dark")])
 def test_accessible_to_axe(request: pytest.FixtureRequest, open_page: Any, which: str, scheme: str) -> None:
     page = open_page(request.getfixturevalue(which), scheme=scheme)
     page.wait_for_function(SETTLED)

@@ -244,9 +244,9 @@ def test_another_model_in_the_folder_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_gradients_say_what_they_are_of(pair: Processes) -> None:
+def test_gradients_say_what_they_are_of(pair: Processes, demo: Model) -> None:
     """Also where nothing is left to do."""
-    model = hs.load()
+    model = demo
     texts = hs.corpora.builtin(pack=None)
     options: dict[str, Any] = {"measures": ["gradient_previous"], "limit": 6}
     plain = measure(model, texts, **options)

@@ -22,6 +22,7 @@ from headscope.runs import passes
 from headscope.runs.task import Task
 from tests.helpers.families import build, corpus_of, family, half_square
 from tests.helpers.small_models import sizes
+from tests.helpers.small_tokenizers import demo
 
 NAMES = ["previous", "current", "first", "to_sep", "largest"]
 
@@ -228,7 +229,7 @@ def masked_model() -> Model:
     import transformers
 
     torch.manual_seed(0)
-    tokenizer = hs.load().tokenizer
+    tokenizer = demo()
     config = transformers.BertConfig(vocab_size=len(tokenizer), **sizes(inner=48))
     return hs.load((transformers.BertForMaskedLM(config).eval(), tokenizer))
 

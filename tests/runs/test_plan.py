@@ -37,11 +37,11 @@ def test_another_model() -> None:
 
 
 @pytest.mark.slow
-def test_costs_are_of_what_is_read(tmp_path: Path) -> None:
+def test_costs_are_of_what_is_read(tmp_path: Path, demo: hs.Model) -> None:
     path = tmp_path / "text.txt"
     lines = [example.text or "" for example in hs.corpora.builtin(pack=None)][:8]
     path.write_text("\n".join(lines), encoding="utf-8")
-    model, corpus = hs.load(), hs.corpora.text(path, pack=128, documents="line")
+    model, corpus = demo, hs.corpora.text(path, pack=128, documents="line")
     found = measured(model, corpus)
     assert found.tokens == sum(len(each.tokens or ()) for each in corpus.encoded(model))
     assert found.forward > 0

@@ -255,4 +255,4 @@ def test_another_picture_stands_beside_the_first() -> None:
     expected = hs.capture(model, image=bright)
     np.testing.assert_allclose(view.matrix(0, 1, place=1), expected["L0H1"], atol=1e-6)
     with pytest.raises(InputError, match="against: expected a string"):
-        hs.view(hs.load(), "a text", against=3)
+        hs.view(model, "a text", against=3)

@@ -22,6 +22,7 @@ from tests.helpers import section_blocks
 from tests.helpers.pages import arrays, payload, said, section, told
 from tests.helpers.section_blocks import rows
 from tests.helpers.small_models import sizes, small_roberta
+from tests.helpers.small_tokenizers import demo as demo_tokenizer
 
 TEXTS = [
     f"{who} {what}"
@@ -175,7 +176,7 @@ def test_other_tokenizers_are_compared_on_words() -> None:
     torch.manual_seed(1)
     a = small_roberta()
     config = transformers.BertConfig(vocab_size=30522, **sizes(inner=48))
-    b = hs.load((transformers.BertModel(config).eval(), hs.load().tokenizer))
+    b = hs.load((transformers.BertModel(config).eval(), demo_tokenizer()))
     texts = [f"{text} And then {text.lower()}" for text in TEXTS]
     found = payload(hs.report(a, hs.corpora.texts(texts), against=b, **OPTIONS))
     info = section(found, "compare")
