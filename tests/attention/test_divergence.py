@@ -174,7 +174,7 @@ def test_a_sink_is_one_more_outcome() -> None:
     found = distributions([record(sinks=sinks), record()], 0, torch.arange(6), 6)
     assert found.shape == (8, 6, 7)
     np.testing.assert_allclose(found.sum(-1), 1.0)
-    np.testing.assert_allclose(found[:4, :, 6], record(sinks=sinks).sink_mass()[0], atol=1e-12)
+    np.testing.assert_allclose(found[:4, :, 6], 1 - record(sinks=sinks).weights()[0].sum(-1), atol=1e-12)
     assert (found[4:, :, 6] == 0).all()
 
 

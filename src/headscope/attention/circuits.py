@@ -16,13 +16,13 @@ from torch import Tensor, nn
 
 from headscope.attention.linear import Block, Call, HeadWriter
 from headscope.attention.norms import FrozenNorm, frozen_norm, no_stream
-from headscope.attention.one import prepare, running
+from headscope.attention.one import output_of, prepare
 from headscope.attention.record import AttentionRecord
-from headscope.attention.recording import Hooks, entered, entering, recording
+from headscope.attention.recording import Hooks, entered, entering
 from headscope.attention.residual import at_the_end, attending, followed, rows_of, unembedding
 from headscope.attention.writers import Read
 from headscope.core.tokens import Tokens
-from headscope.models.model import Model, uncached
+from headscope.models.model import Model
 from headscope.models.weights import held
 
 PROBED = 4
@@ -133,15 +133,10 @@ def _records(model: Model, calls: Sequence[Call], given: Sequence[Tensor]) -> li
     records: list[AttentionRecord] = []
     ids = torch.zeros(given[0].shape[:2], dtype=torch.long, device=given[0].device)
     ready = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
-    with (
-        torch.no_grad(),
-        Hooks() as hooks,
-        recording(model.module, records.append, fused=True),
-        running(model, ready),
-    ):
+    with torch.no_grad(), Hooks() as hooks:
         for call, inputs in zip(calls, given, strict=True):
             hooks.before(call.attention, replacing(inputs))
-        model.module(**ready, **uncached(model.module))
+        output_of(model, ready, records.append)
     return sorted(records, key=lambda record: record.layer)
 
 

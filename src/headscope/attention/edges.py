@@ -21,11 +21,11 @@ from torch import Tensor, nn
 
 from headscope.attention.linear import PLACED, TOKEN, block_of
 from headscope.attention.norms import no_stream
-from headscope.attention.one import running
+from headscope.attention.one import output_of
 from headscope.attention.outputs import Outputs
 from headscope.attention.recording import Hooks, afresh, entered, entering, evaluating, first, with_first
 from headscope.core.heads import Head
-from headscope.models.model import Model, uncached
+from headscope.models.model import Model
 
 LOGITS = "logits"
 
@@ -388,11 +388,8 @@ class Graph:
             for block in self._blocks:
                 hooks.before(block, enter)
                 hooks.after(block, leave)
-            module = self._model.module
-            hooks.enter_context(evaluating(module))
-            hooks.enter_context(self._changing(change, len(next(iter(ready.values())))))
-            with running(self._model, ready):
-                run.logits = module(**ready, **uncached(module)).logits
+            with self._changing(change, len(next(iter(ready.values())))):
+                run.logits = output_of(self._model, ready).logits
         return run
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -14,10 +13,19 @@ from torch import Tensor, nn
 
 from headscope.attention.axes import sides
 from headscope.attention.module_inputs import say_packed
-from headscope.attention.one import Captured, Given, Text, assembled, expect_one_row, prepare, running
+from headscope.attention.one import (
+    Captured,
+    Given,
+    Text,
+    assembled,
+    expect_one_row,
+    output_of,
+    prepare,
+    running,
+)
 from headscope.attention.parts import Parts, group, numpy_of
 from headscope.attention.record import AttentionRecord
-from headscope.attention.recording import recording
+from headscope.attention.recording import Hooks, recording
 from headscope.attention.vision import eyes
 from headscope.attention.windows import Placed, placed
 from headscope.core.arrays import AnyFloats, Bools
@@ -26,7 +34,7 @@ from headscope.core.tokens import Tokens
 from headscope.core.validation import validated
 from headscope.errors import HeadscopeWarning, InputError, RefusedError
 from headscope.models.finite import not_finite
-from headscope.models.model import Model, expect_attention, uncached
+from headscope.models.model import Model, expect_attention
 from headscope.models.weights import held
 
 WINDOWED = 1024
@@ -211,40 +219,28 @@ def added(record: AttentionRecord) -> Tensor | None:
     return None if total is None or not total.any() else total
 
 
-class _Waiting(threading.local):
-    """The attention call whose output projection is to come, and what its heads gave; of each thread its own."""
-
-    call: tuple[AttentionRecord, Tensor] | None = None
-
-
 class Projections:
     """The output projection of each attention call: the first linear map given what the heads gave."""
 
     def __init__(self, model: nn.Module) -> None:
         self._model = model
-        self._now = _Waiting()
+        self._now: tuple[AttentionRecord, Tensor] | None = None  # a call whose projection is to come
         self._modules: dict[int, nn.Module] = {}
 
     @contextmanager
     def watching(self) -> Generator[None]:
         """Within it every linear map of the model is looked at when it runs."""
-        hooks = [
-            module.register_forward_pre_hook(self._met)
-            for module in self._model.modules()
-            if _is_linear(module)
-        ]
-        try:
+        with Hooks() as hooks:
+            for module in filter(_is_linear, self._model.modules()):
+                hooks.before(module, self._met)
             yield
-        finally:
-            for hook in hooks:
-                hook.remove()
 
     def expect(self, record: AttentionRecord) -> None:
         """Say that an attention call has happened."""
-        self._now.call = None
+        self._now = None
         if record.v is not None:
             context = record.weights().to(record.v.dtype) @ record.values
-            self._now.call = record, context.transpose(1, 2).flatten(2)
+            self._now = record, context.transpose(1, 2).flatten(2)
 
     def norms(self, record: AttentionRecord) -> Tensor | None:
         """``‖α · v · W_O‖``, ``[batch head query key]``; None where W_O was not found."""
@@ -274,21 +270,21 @@ class Projections:
 
     def forget(self) -> None:
         """Let go of the calls so far."""
-        self._now.call = None
+        self._now = None
         self._modules.clear()
 
-    def _met(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
-        if self._now.call is None or not inputs or not isinstance(inputs[0], Tensor):
+    def _met(self, module: nn.Module, args: tuple[Any, ...], _: Any) -> None:
+        if self._now is None or not args or not isinstance(args[0], Tensor):
             return
-        record, context = self._now.call
-        given = inputs[0].to(context.device)
+        record, context = self._now
+        given = args[0].to(context.device)
         if given.shape[-1] == context.shape[-1] and given.numel() == context.numel():
             error = (given.reshape(context.shape).float() - context.float()).abs().max()
             tolerance = 1e-4 if context.dtype.itemsize >= 4 else 5e-2
             if error <= tolerance * max(1.0, context.float().abs().max().item()):
                 matrix = matrix_of(module)
                 if matrix is not None and matrix.shape[0] == context.shape[-1]:
-                    self._modules[id(record)], self._now.call = module, None
+                    self._modules[id(record)], self._now = module, None
 
 
 def projected(model: Model, ready: Mapping[str, Tensor]) -> tuple[list[AttentionRecord], Projections]:
@@ -300,13 +296,8 @@ def projected(model: Model, ready: Mapping[str, Tensor]) -> tuple[list[Attention
         records.append(record)
         projections.expect(record)
 
-    with (
-        torch.no_grad(),
-        projections.watching(),
-        recording(model.module, keep, fused=True),
-        running(model, ready),
-    ):
-        model.module(**ready, **uncached(model.module))
+    with torch.no_grad(), projections.watching():
+        output_of(model, ready, keep)
     return records, projections
 
 

@@ -20,7 +20,7 @@ from headscope.attention.mixers import unseen
 from headscope.attention.module_inputs import expect_hidden, say_moved, say_packed, say_padding, taken
 from headscope.attention.parts import Parts, assemble, from_ids, group, numpy_of, seen_by
 from headscope.attention.record import AttentionRecord, Hook
-from headscope.attention.recording import read, recording
+from headscope.attention.recording import evaluating, read, recording
 from headscope.attention.scalar import asked
 from headscope.attention.vision import eyes, verified
 from headscope.attention.windows import LARGEST, expected_bytes, placed
@@ -259,6 +259,13 @@ def running(model: Model, inputs: Mapping[str, Tensor]) -> Generator[None]:
         raise InputError(
             f"inputs: expected what {model.name} can run on, found {given} ({reason(error)})"
         ) from error
+
+
+def output_of(model: Model, ready: Mapping[str, Tensor], keep: Hook | None = None) -> Any:
+    """What a module returns of an input in evaluation mode; `keep` is shown its attention calls, fused as they may be."""
+    ways = evaluating(model.module) if keep is None else recording(model.module, keep, fused=True)
+    with ways, running(model, ready):
+        return model.module(**ready, **uncached(model.module))
 
 
 def prepare(

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from headscope.attention.one import running
-from headscope.attention.recording import Hooks, entering, evaluating
+from headscope.attention.one import output_of
+from headscope.attention.recording import Hooks, entering
 from headscope.attention.writers import Reader
 from headscope.errors import RefusedError
-from headscope.models.model import Model, uncached
+from headscope.models.model import Model
 
 
 class Put(NamedTuple):
@@ -89,10 +89,8 @@ class Outputs:
                 new[row, queries, head] = instead
             return new
 
-        model, rows = self.reader.model, next(iter(ready.values())).shape[0]
-        module = model.module
-        with evaluating(module), self.changing(change, rows), running(model, ready):
-            return module(**ready, **uncached(module)).logits, given
+        with self.changing(change, len(next(iter(ready.values())))):
+            return output_of(self.reader.model, ready).logits, given
 
     @contextmanager
     def changing(self, change: Callable[[int, Tensor], Tensor], rows: int) -> Generator[None]:

@@ -201,10 +201,6 @@ class AttentionRecord:
             given = given / torch.where(total > 0, total, 1.0)
         return replace(self, mask=mask, is_causal=False, given=given)
 
-    def sink_mass(self) -> Tensor | None:
-        """What each row gives to its sink, ``[batch head query]``; None without sinks."""
-        return None if self.sinks is None else 1.0 - self.weights().sum(-1)
-
 
 Hook = Callable[[AttentionRecord], Tensor | None]
 """Is shown each attention call; a tensor ``[batch head query key]`` that it returns takes the place of the weights."""

@@ -69,22 +69,26 @@ class WhatIf:
     def __post_init__(self) -> None:
         if self.deed not in _DEEDS.split(", "):
             raise InputError(f"what if: expected one of {_DEEDS}, found {self.deed!r}")
-        if self.head is not None and self.layer is None:
-            raise InputError(f"what if: expected a layer for head {self.head}, found none")
-        if self.deed != "hide" and (self.query is not None or self.key is not None):
-            raise InputError(f"what if: expected query and key of hide alone, found them of {self.deed}")
-        if self.deed == "hide" and self.query is None and self.key is None:
-            raise InputError("what if: expected what hide hides, such as 'all hide >0', found nothing")
-        if self.last is not None and (self.key is None or self.last < self.key):
-            raise InputError(
-                f"what if: expected keys from the first to the last, found {self.key} to {self.last}"
-            )
-        if (self.deed == "temperature") != (self.value is not None):
-            raise InputError(
-                f"what if: expected a value of temperature alone, found {self.value} of {self.deed}"
-            )
-        if self.value is not None and not 0 < self.value < float("inf"):
-            raise InputError(f"what if: expected a temperature above 0, found {self.value:g}")
+        hides, placed = self.deed == "hide", (self.query, self.key) != (None, None)
+        for wrong, expected in (
+            (self.head is not None and self.layer is None, f"a layer for head {self.head}, found none"),
+            (placed and not hides, f"query and key of hide alone, found them of {self.deed}"),
+            (hides and not placed, "what hide hides, such as 'all hide >0', found nothing"),
+            (
+                self.last is not None and (self.key is None or self.last < self.key),
+                f"keys from the first to the last, found {self.key} to {self.last}",
+            ),
+            (
+                (self.deed == "temperature") != (self.value is not None),
+                f"a value of temperature alone, found {self.value} of {self.deed}",
+            ),
+            (
+                self.value is not None and not 0 < self.value < float("inf"),
+                f"a temperature above 0, found {self.value or 0:g}",
+            ),
+        ):
+            if wrong:
+                raise InputError(f"what if: expected {expected}")
 
     @classmethod
     @validated

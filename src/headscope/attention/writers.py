@@ -25,10 +25,10 @@ from headscope.attention.linear import (
     layers_of,
 )
 from headscope.attention.neurons import projected
-from headscope.attention.one import running
+from headscope.attention.one import output_of, running
 from headscope.attention.parts import group
 from headscope.attention.record import AttentionRecord
-from headscope.attention.recording import Hooks, entered, entering, evaluating, recording
+from headscope.attention.recording import Hooks, entered, entering, recording
 from headscope.core.arrays import Floats
 from headscope.errors import RefusedError
 from headscope.models.model import Model, expect_exact, uncached
@@ -117,8 +117,8 @@ class Reader:
         with Hooks() as hooks:
             for layer in first:
                 hooks.before(layer, look)
-            with torch.no_grad(), evaluating(self.model.module), running(self.model, same):
-                self.model.module(**same, **uncached(self.model.module))
+            with torch.no_grad():
+                output_of(self.model, same)
         return [pile for pile, hangs in hang.items() if hangs]
 
     def read(
@@ -163,15 +163,9 @@ class Reader:
                 records.append(record)
                 raise Enough
 
-        with (
-            Hooks() as hooks,
-            torch.no_grad(),
-            recording(self.model.module, keep, fused=True),
-            running(self.model, ready),
-            suppress(Enough),
-        ):
+        with Hooks() as hooks, torch.no_grad(), suppress(Enough):
             hooks.before(sites[0].projection, enter)
-            self.model.module(**ready, **uncached(self.model.module))
+            output_of(self.model, ready, keep)
         return records[0]
 
 

@@ -59,23 +59,13 @@ def spoken(model: Perceiver, audio: Audio, words: Sequence[str]) -> Spoken:
             "hs.load((module, processor)) or hs.load((module, tokenizer, feature_extractor)), or a folder with "
             "preprocessor_config.json"
         )
-    audio = samples_of(audio)
-    samples = heard(audio, extractor.sampling_rate)
-    name = "audio" if isinstance(audio, tuple) else str(audio)
-    if len(samples) > extractor.n_samples:
-        longest, long = (count / extractor.sampling_rate for count in (extractor.n_samples, len(samples)))
-        raise InputError(
-            f"{name}: expected at most {longest:g} s, which {model.name} hears at once, found {long:.2f} s; cut it "
-            "where nobody speaks"
-        )
-    features = extractor(samples, sampling_rate=extractor.sampling_rate, return_tensors="np")[model.reads]
-    stride = features.shape[-1] / positions
+    sound = listened(model, audio)
+    stride = sound.inputs[model.reads].shape[-1] / positions
     tokens, read = _decoder(model, words)
-    inputs = {
-        model.reads: torch.as_tensor(features).to(model.device, model.dtype),
-        "decoder_input_ids": torch.as_tensor(read).to(model.device)[None],
-    }
-    frames = int(-(-len(samples) // extractor.hop_length) // stride)  # as transformers counts them
+    inputs = {**sound.inputs, "decoder_input_ids": torch.as_tensor(read).to(model.device)[None]}
+    assert sound.axis.sound is not None
+    samples = len(sound.axis.sound.samples)
+    frames = int(-(-samples // extractor.hop_length) // stride)  # as transformers counts them
     seconds = stride * extractor.hop_length / extractor.sampling_rate
     return Spoken(tokens, max(1, min(frames, positions)), seconds, inputs)
 
@@ -115,7 +105,6 @@ def listened(model: Perceiver, audio: Audio) -> Heard:
     rate = int(extractor.sampling_rate)
     audio = samples_of(audio)
     samples = heard(audio, rate)
-    name = "audio" if isinstance(audio, tuple) else Path(audio).name
     most = getattr(extractor, "n_samples", None) or getattr(extractor, "nb_max_samples", None)
     cut = hasattr(model.config, "frequency_stride")
     if cut:
@@ -123,15 +112,15 @@ def listened(model: Perceiver, audio: Audio) -> Heard:
     limit = LONGEST if most is None else most / rate
     if len(samples) > limit * rate:
         raise InputError(
-            f"{name}: expected at most {limit:g} s, which {model.name} hears at once, found "
-            f"{len(samples) / rate:.2f} s; cut it where nobody speaks"
+            f"{'audio' if isinstance(audio, tuple) else audio}: expected at most {limit:g} s, which {model.name} "
+            f"hears at once, found {len(samples) / rate:.2f} s; cut it where nobody speaks"
         )
     read = extractor(samples, sampling_rate=rate, return_tensors="np")
     if model.reads not in read:
         raise InputError(
             f"audio: {model.name} takes {model.reads}, its feature extractor gives {', '.join(read)}"
         )
-    sound = Sound(samples, rate, "" if isinstance(audio, tuple) else name)
+    sound = Sound(samples, rate, "" if isinstance(audio, tuple) else Path(audio).name)
     values = np.asarray(read[model.reads])
     inputs = {model.reads: torch.as_tensor(values).to(model.device, model.dtype)}
     if cut:

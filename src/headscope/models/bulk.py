@@ -13,19 +13,20 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cached_property
 from itertools import chain, pairwise, product
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from headscope.core.arrays import Bools, Ints
-from headscope.core.tokens import Tokens, is_space, strip_markers
+from headscope.core.tokens import Tokens, strip_markers
 from headscope.errors import InputError
 from headscope.models.encode import encode
 from headscope.models.pieces import (
+    by_tokenizer,
     byte_level,
     clings,
     is_gap,
@@ -68,44 +69,25 @@ _PROBES = (
 _LINES = ("The old bridge (1894) fell.", "nobody was hurt", "they said, later:", "a", "日本")
 _YES, _UNSURE = 1, 2  # whether a piece is punctuation
 
-_WORDS = 1 << 14
-"""So many first words are kept with their pieces."""
+Pieces = tuple[Ints, Ints]
+"""Vocabulary ids, and the index of each piece's word."""
 
 
 class Line(NamedTuple):
-    """A line that was read.
+    """A line that was read: its pieces where it begins a text, and where it follows another line."""
 
-    Attributes:
-        ids, words: of its pieces where it follows another line: vocabulary ids, and the index of each piece's word.
-        first_ids, first_words: of the pieces of its first word where it begins a text.
-        first: how many of `ids` are of its first word.
-    """
-
-    ids: Ints
-    words: Ints
-    first_ids: Ints
-    first_words: Ints
-    first: int
+    begins: Pieces
+    follows: Pieces
 
     @property
     def alone(self) -> int:
         """How many pieces it has where it begins a text."""
-        return len(self.first_ids) + len(self.ids) - self.first
+        return len(self.begins[0])
 
     @property
     def after(self) -> int:
         """How many it has where it follows another line."""
-        return len(self.ids)
-
-    def parts(self, begins: bool) -> tuple[Ints, Ints]:
-        """Its ids and words where it begins a text, or follows another line."""
-        if not begins or self.first_ids is self.ids:
-            return self.ids, self.words
-        rest = self.words[self.first :]
-        shift = int(self.first_words[-1]) - int(self.words[self.first - 1])
-        return np.concatenate([self.first_ids, self.ids[self.first :]]), np.concatenate(
-            [self.first_words, rest + shift]
-        )
+        return len(self.follows[0])
 
 
 class _Around(NamedTuple):
@@ -130,7 +112,6 @@ class Bulk:
         self._tokenizer = tokenizer
         self._backend: Any = tokenizer.backend_tokenizer
         self._control, self._named = special_tokens(tokenizer)
-        self._first: dict[str, tuple[Ints, Ints] | None] = {}
         self._plain: dict[str, bool] = {}
         size = self._backend.get_vocab_size(with_added_tokens=True)
         self._vocabulary = [self._backend.id_to_token(number) or "" for number in range(size)]
@@ -151,14 +132,13 @@ class Bulk:
         self._begins = np.zeros(size, np.bool_)
         self._punctuation = np.zeros(size, np.int8)
         self._lengths = np.zeros(size, np.int64)
-        self._gap, self.space, self._spaced = (np.zeros(size, np.bool_) for _ in range(3))
+        self._gap = np.zeros(size, np.bool_)
         unsure = {*unknown_ids(self._tokenizer), *self._control, *self._backend.get_added_tokens_decoder()}
         for number, (raw, piece) in enumerate(zip(self._vocabulary, self._pieces, strict=True)):
-            self._gap[number], self.space[number] = is_gap(piece), is_space(piece)
+            self._gap[number] = is_gap(piece)
             self._lengths[number] = len(_solid(raw, style))
-            self._spaced[number] = piece.startswith(("Ġ", "▁"))
             self._begins[number] = (
-                not piece.startswith("##") if style == "##" and self._marked else self._spaced[number]
+                not piece.startswith("##") if style == "##" and self._marked else piece.startswith(("Ġ", "▁"))
             )
             if not piece or "<0x" in piece or self._text_alone_tells(piece, style):
                 unsure.add(number)
@@ -210,23 +190,11 @@ class Bulk:
         places = [place for place, text in enumerate(texts) if self._understood(text)]
         if not places:
             return lines
-        spaced = self.join == "spaced"
-        before = " " if spaced else ""
-        read = self._read([before + texts[place] for place in places])
-        firsts = self._firsts([texts[place].partition(" ")[0] for place in places]) if spaced else None
-        for number, place in enumerate(places):
-            pieces = read[number]
-            if pieces is None:
-                continue
-            ids, words = pieces
-            if firsts is None:
-                lines[place] = Line(ids, words, ids, words, len(ids))
-                continue
-            beginning = firsts[number]
-            if beginning is not None:
-                later = np.flatnonzero(self._spaced[ids[1:]])
-                first = int(later[0]) + 1 if len(later) else len(ids)
-                lines[place] = Line(ids, words, *beginning, first)
+        known = [texts[place] for place in places]
+        begins = self._read(known)
+        follows = begins if self.join == "apart" else self._read([f" {text}" for text in known])
+        for place, one, other in zip(places, begins, follows, strict=True):
+            lines[place] = None if one is None or other is None else Line(one, other)
         return lines
 
     def split(self, text: str, line: Line, size: int) -> list[tuple[str, Line]] | None:
@@ -234,7 +202,7 @@ class Bulk:
 
         None where a cut would be within a word, or it is not known where the pieces stand in the text.
         """
-        ids, words = line.parts(True)
+        ids, words = line.begins
         spaces = _spaces(text)
         starts = self._starts(text, spaces, ids)
         if starts is None:
@@ -256,10 +224,7 @@ class Bulk:
         texts = [text[start:stop].strip(" ") for start, stop in pairwise(borders)]
         if self.join == "apart":
             cut = [(ids[begin:end], words[begin:end] - words[begin]) for begin, end in parts]
-            return [
-                (excerpt, Line(*pieces, *pieces, end - begin))
-                for excerpt, pieces, (begin, end) in zip(texts, cut, parts, strict=True)
-            ]
+            return [(excerpt, Line(pieces, pieces)) for excerpt, pieces in zip(texts, cut, strict=True)]
         read = self.lines(texts)
         if any(known is None or known.alone > size for known in read):
             return None
@@ -279,15 +244,6 @@ class Bulk:
         if lengths.sum() != len(places) or not lengths.all():
             return None
         return places[np.cumsum(lengths) - lengths]
-
-    def _firsts(self, words: Sequence[str]) -> list[tuple[Ints, Ints] | None]:
-        """The pieces of words that begin a text."""
-        new = list(dict.fromkeys(word for word in words if word not in self._first))
-        if len(self._first) + len(new) > _WORDS:
-            self._first.clear()
-            new = list(dict.fromkeys(words))
-        self._first.update(zip(new, self._read(new) if new else (), strict=True))
-        return [self._first[word] for word in words]
 
     def _understood(self, text: str) -> bool:
         """Whether each character of a line is punctuation just where the pieces made of it are."""
@@ -315,7 +271,7 @@ class Bulk:
             (unicodedata.category(sign)[0] == "P") == punctuation for sign in written if not sign.isspace()
         )
 
-    def _read(self, texts: Sequence[str]) -> list[tuple[Ints, Ints] | None]:
+    def _read(self, texts: Sequence[str]) -> list[Pieces | None]:
         """Ids and words of each text; None for one with a piece that its text alone explains."""
         encodings = self._encode(texts)
         lists = [encoding.ids for encoding in encodings]
@@ -334,7 +290,7 @@ class Bulk:
         begins[starts[sizes > 0]] = True
         words = np.cumsum(begins)
         unsure = np.concatenate([[0], np.cumsum(punctuation == _UNSURE)])
-        pieces: list[tuple[Ints, Ints] | None] = []
+        pieces: list[Pieces | None] = []
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
             if start == end or unsure[end] > unsure[start]:
                 pieces.append(None)
@@ -362,7 +318,7 @@ class Bulk:
             for side, lines in enumerate(halves):
                 count = 0
                 for place, line in enumerate(lines):
-                    line_ids, of = line.parts(place == 0)
+                    line_ids, of = line.follows if place else line.begins
                     parts.append((line_ids, of, side, around.text_types[side], count))
                     count += int(of[-1]) + 1
                 parts.append((around.ids[side + 1], around.nothing[side + 1], -1, 0, 0))
@@ -421,25 +377,18 @@ class Bulk:
         )
 
 
-_known: WeakKeyDictionary[Any, tuple[object, Bulk | None]] = WeakKeyDictionary()
-
-
 def bulk(tokenizer: PreTrainedTokenizerBase | None) -> Bulk | None:
     """What reads many lines with a tokenizer; None for one without a fast version, or that calls it in its own way."""
-    if tokenizer is None or not tokenizer.is_fast:
-        return None
-    state = (len(tokenizer), str(tokenizer.special_tokens_map))
-    known = _known.get(tokenizer)
-    if known is None or known[0] != state:
-        made: Bulk | None = None
-        try:
-            made = Bulk(tokenizer)
-            if made.join is None or not _agrees(made, tokenizer):
-                made = None
-        except (InputError, ValueError, IndexError):
-            made = None
-        known = _known[tokenizer] = (state, made)
-    return known[1]
+    return _made(tokenizer) if tokenizer is not None and tokenizer.is_fast else None
+
+
+@by_tokenizer
+def _made(tokenizer: PreTrainedTokenizerBase) -> Bulk | None:
+    with suppress(InputError, ValueError, IndexError):
+        made = Bulk(tokenizer)
+        if made.join is not None and _agrees(made, tokenizer):
+            return made
+    return None
 
 
 def _agrees(made: Bulk, tokenizer: PreTrainedTokenizerBase) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -325,12 +325,12 @@ def _pretrained(
                 module, info = read(None, state_dict=weights)
     model = Model(
         module.eval(),
-        _tokenizer(where, name, options),
+        _reader("AutoTokenizer", _TOKENIZERS, where, name, options),
         Path(where).resolve().name if Path(where).is_dir() and name != DEMO_NAME else name,
         getattr(config, "_commit_hash", None) or revision,
     )
     if model.reads in ("input_features", "input_values"):
-        model.feature_extractor = _feature_extractor(where, name, options)
+        model.feature_extractor = _reader("AutoFeatureExtractor", _PROCESSORS, where, name, options)
     if model.reads == "pixel_values" or hasattr(config, "vision_config"):
         _find_processors(model, where, name, options)
     model.notes = tuple(
@@ -368,13 +368,13 @@ def _check_config(config: Any, name: str) -> None:
         )
 
 
-def _tokenizer(where: str | Path, name: str, options: dict[str, Any]) -> Any:
-    """The tokenizer, or None for a model that has none (vision, audio, ids)."""
-    if not _has(where, *_TOKENIZERS):
+def _reader(kind: str, files: Sequence[str], where: str | Path, name: str, options: dict[str, Any]) -> Any:
+    """What reads inputs, by its class of transformers, or None for a model that has none of these files."""
+    if not _has(where, *files):
         return None
     try:
         with one_line(name, not Path(where).is_dir()):
-            return module("transformers").AutoTokenizer.from_pretrained(where, **options)
+            return getattr(module("transformers"), kind).from_pretrained(where, **options)
     except ModelError as error:
         if any(word in str(error) for word in ("sentencepiece", "protobuf", "tiktoken")):
             _expect_sentencepiece(name)
@@ -406,19 +406,6 @@ def _expect_sentencepiece(name: str) -> None:
             f"{name}: its tokenizer has no tokenizer.json and needs sentencepiece: "
             "pip install 'headscope[sentencepiece]'"
         ) from None
-
-
-def _feature_extractor(where: str | Path, name: str, options: dict[str, Any]) -> Any:
-    """What a model of sound hears with, or None where there is nothing of the kind."""
-    if not _has(where, *_PROCESSORS):
-        return None
-    try:
-        with one_line(name, not Path(where).is_dir()):
-            return module("transformers").AutoFeatureExtractor.from_pretrained(where, **options)
-    except ModelError:
-        if Path(where).is_dir():
-            raise
-        return None
 
 
 def _find_processors(model: Model, where: str | Path, name: str, options: dict[str, Any]) -> None:

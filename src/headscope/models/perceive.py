@@ -17,7 +17,7 @@ from headscope.errors import InputError
 from headscope.models.audio import LONGEST, listened
 from headscope.models.encode import collate
 from headscope.models.perceiver import Perceiver
-from headscope.models.pictures import looked, prefixed
+from headscope.models.pictures import image_id, looked, prefixed
 
 _TYPES = ("mm_token_type_ids", "token_type_ids")
 
@@ -35,7 +35,7 @@ def see(model: Perceiver, image: Any, text: str | None = None) -> Tokens:
 
     Raises `InputError` for a model without an image processor, and for one whose tokens are no grid of patches.
     """
-    seen = looked(model, image, text if _reads_both(model) else None)
+    seen = looked(model, image, text if model.processor is not None and image_id(model) is not None else None)
     if seen.tokens is not None:
         _expect_same(model, seen.tokens, seen.inputs)
         return seen.tokens
@@ -47,12 +47,6 @@ def see(model: Perceiver, image: Any, text: str | None = None) -> Tokens:
             "pictures; headscope.capture gives its maps"
         )
     return axis
-
-
-def _reads_both(model: Perceiver) -> bool:
-    """Whether a model reads a text with a picture in it, of which its vocabulary has a token."""
-    named = (getattr(model.config, name, None) for name in ("image_token_id", "image_token_index"))
-    return model.processor is not None and any(isinstance(number, int) for number in named)
 
 
 def hears(model: Perceiver) -> tuple[int, float] | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, wraps
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -20,6 +20,7 @@ from headscope.errors import InputError, ModelError
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
+T = TypeVar("T")
 Mark = Literal["##", "▁", "Ġ", "</w>", "@@"]
 _MARKS: tuple[Mark, ...] = ("##", "▁", "Ġ", "</w>", "@@")
 
@@ -36,20 +37,23 @@ class Special(NamedTuple):
     named: tuple[tuple[str, int], ...]
 
 
-_special: WeakKeyDictionary[Any, tuple[object, Special]] = WeakKeyDictionary()
-_unknown: WeakKeyDictionary[Any, tuple[object, tuple[int, ...]]] = WeakKeyDictionary()
-_mark: WeakKeyDictionary[Any, Mark | None] = WeakKeyDictionary()
-_sample: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
-_byte_level: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
-_added: WeakKeyDictionary[Any, tuple[int, Mapping[str, int]]] = WeakKeyDictionary()
+def by_tokenizer(function: Callable[[Any], T]) -> Callable[[Any], T]:
+    """Remember what a function says of a tokenizer, until tokens are added or renamed."""
+    known: WeakKeyDictionary[Any, tuple[object, T]] = WeakKeyDictionary()
+
+    @wraps(function)
+    def remembered(tokenizer: Any) -> T:
+        state = len(tokenizer), str(tokenizer.special_tokens_map)
+        if tokenizer not in known or known[tokenizer][0] != state:
+            known[tokenizer] = state, function(tokenizer)
+        return known[tokenizer][1]
+
+    return remembered
 
 
+@by_tokenizer
 def special_tokens(tokenizer: PreTrainedTokenizerBase) -> Special:
-    """The special tokens of a tokenizer (read again when tokens were added or renamed)."""
-    state = (len(tokenizer), tuple(tokenizer.special_tokens_map.items()))
-    known = _special.get(tokenizer)
-    if known is not None and known[0] == state:
-        return known[1]
+    """The special tokens of a tokenizer."""
     added = {int(number) for number, token in tokenizer.added_tokens_decoder.items() if token.special}
     unknown: Any = tokenizer.unk_token_id
     ids = (added | {int(number) for number in tokenizer.all_special_ids}) - {unknown}
@@ -58,9 +62,7 @@ def special_tokens(tokenizer: PreTrainedTokenizerBase) -> Special:
         number: Any = getattr(tokenizer, f"{name}_token_id", None)
         if number is not None:
             named.setdefault(int(number), name)
-    special = Special(frozenset(ids), tuple((name, number) for number, name in named.items()))
-    _special[tokenizer] = (state, special)
-    return special
+    return Special(frozenset(ids), tuple((name, number) for number, name in named.items()))
 
 
 def expect_added(tokenizer: PreTrainedTokenizerBase) -> None:
@@ -79,40 +81,34 @@ def expect_added(tokenizer: PreTrainedTokenizerBase) -> None:
             )
 
 
+@by_tokenizer
 def byte_level(tokenizer: PreTrainedTokenizerBase) -> bool:
     """Whether the pieces of a vocabulary are written in the letters of bytes (`headscope.core.bytelevel`)."""
-    if tokenizer not in _byte_level:
-        backend: Any = getattr(tokenizer, "backend_tokenizer", None)
-        stages = [
-            stage for stage in (backend and backend.pre_tokenizer, backend and backend.decoder) if stage
-        ]
-        _byte_level[tokenizer] = any(b"ByteLevel" in stage.__getstate__() for stage in stages) or (
-            backend is None and (hasattr(tokenizer, "byte_decoder") or mark(tokenizer) == "Ġ")
-        )
-    return _byte_level[tokenizer]
+    backend: Any = getattr(tokenizer, "backend_tokenizer", None)
+    stages = [stage for stage in (backend and backend.pre_tokenizer, backend and backend.decoder) if stage]
+    return any(b"ByteLevel" in stage.__getstate__() for stage in stages) or (
+        backend is None and (hasattr(tokenizer, "byte_decoder") or mark(tokenizer) == "Ġ")
+    )
 
 
+@by_tokenizer
 def sample(tokenizer: PreTrainedTokenizerBase) -> str:
     """A short text of which a tokenizer makes a piece or more: ``A``, or else what one of its own pieces reads.
 
     Raises `InputError` where no piece is such a text.
     """
-    if tokenizer not in _sample:
-        special = special_tokens(tokenizer).ids
-        decoded = (
-            str(cast("Any", tokenizer).decode([number]))
-            for number in range(len(tokenizer))
-            if number not in special
-        )
-        for text in chain(("A", "a"), decoded):
-            with suppress(Exception):  # what tokenizers raise has no type of its own
-                ids: list[int] = tokenizer(text, add_special_tokens=False)["input_ids"]
-                if text.strip() and ids and tokenizer.unk_token_id not in ids:
-                    _sample[tokenizer] = text
-                    break
-        else:
-            raise InputError(f"{type(tokenizer).__name__}: expected a piece that reads as a text, found none")
-    return _sample[tokenizer]
+    special = special_tokens(tokenizer).ids
+    decoded = (
+        str(cast("Any", tokenizer).decode([number]))
+        for number in range(len(tokenizer))
+        if number not in special
+    )
+    for text in chain(("A", "a"), decoded):
+        with suppress(Exception):  # what tokenizers raise has no type of its own
+            ids: list[int] = tokenizer(text, add_special_tokens=False)["input_ids"]
+            if text.strip() and ids and tokenizer.unk_token_id not in ids:
+                return text
+    raise InputError(f"{type(tokenizer).__name__}: expected a piece that reads as a text, found none")
 
 
 def shown_pieces(
@@ -130,13 +126,10 @@ def shown_pieces(
     ]
 
 
+@by_tokenizer
 def added(tokenizer: PreTrainedTokenizerBase) -> Mapping[str, int]:
     """The ids of the tokens that were added to a vocabulary, which are written as they are read."""
-    size, known = _added.get(tokenizer, (-1, dict[str, int]()))
-    if size != len(tokenizer):
-        known = {str(token): int(number) for number, token in tokenizer.added_tokens_decoder.items()}
-        _added[tokenizer] = len(tokenizer), known
-    return known
+    return {str(token): int(number) for number, token in tokenizer.added_tokens_decoder.items()}
 
 
 def shown_piece(tokenizer: PreTrainedTokenizerBase | None, number: int) -> str:
@@ -157,23 +150,19 @@ def id_of(tokenizer: PreTrainedTokenizerBase, piece: str, *, raw: bool = False) 
     return None
 
 
+@by_tokenizer
 def unknown_ids(tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
     """The ids of the pieces that stand for what a tokenizer does not know.
 
     None where it has no such piece, and where the one that it names marks a text's ends as well (GPT-2's
     ``<|endoftext|>``), as tokenizers do that know every byte.
     """
-    state = (len(tokenizer), tokenizer.unk_token)
-    known = _unknown.get(tokenizer)
-    if known is None or known[0] != state:
-        backend: Any = getattr(tokenizer, "backend_tokenizer", None)
-        piece: Any = getattr(getattr(backend, "model", None), "unk_token", None)  # it may have no other name
-        first: Any = tokenizer.unk_token_id
-        named: set[int | None] = {first, backend.token_to_id(piece) if isinstance(piece, str) else None}
-        ends = {number for _, number in special_tokens(tokenizer).named}
-        ids = sorted(number for number in named if number is not None and number not in ends)
-        known = _unknown[tokenizer] = (state, tuple(ids))
-    return known[1]
+    backend: Any = getattr(tokenizer, "backend_tokenizer", None)
+    piece: Any = getattr(getattr(backend, "model", None), "unk_token", None)  # it may have no other name
+    first: Any = tokenizer.unk_token_id
+    named: set[int | None] = {first, backend.token_to_id(piece) if isinstance(piece, str) else None}
+    ends = {number for _, number in special_tokens(tokenizer).named}
+    return tuple(sorted(number for number in named if number is not None and number not in ends))
 
 
 def of_pieces(unknown: int, pieces: int) -> str:
@@ -327,14 +316,13 @@ def marked_words(
     return np.array(_numbered(hidden, sequence, begins), np.int64)
 
 
+@by_tokenizer
 def mark(tokenizer: PreTrainedTokenizerBase) -> Mark | None:
-    """The mark by which most of the vocabulary tells the pieces of a word, or None: read once a tokenizer."""
-    if tokenizer not in _mark:
-        counts: dict[Mark, int] = {}
-        vocabulary = [piece for piece in tokenizer.get_vocab() if len(piece) > 1]
-        for style in _MARKS:
-            marked = str.startswith if style in ("##", "▁", "Ġ") else str.endswith
-            counts[style] = sum(len(piece) > len(style) and marked(piece, style) for piece in vocabulary)
-        best = max(counts, key=lambda style: counts[style])
-        _mark[tokenizer] = best if counts[best] else None
-    return _mark[tokenizer]
+    """The mark by which most of the vocabulary tells the pieces of a word, or None."""
+    counts: dict[Mark, int] = {}
+    vocabulary = [piece for piece in tokenizer.get_vocab() if len(piece) > 1]
+    for style in _MARKS:
+        marked = str.startswith if style in ("##", "▁", "Ġ") else str.endswith
+        counts[style] = sum(len(piece) > len(style) and marked(piece, style) for piece in vocabulary)
+    best = max(counts, key=lambda style: counts[style])
+    return best if counts[best] else None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -16,25 +17,11 @@ from headscope.core.arrays import Floats
 from headscope.core.validation import Count, validated
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError, RefusedError
+from headscope.measures.sums import Gathering, Ratios
 from headscope.models import Model
 from headscope.models.finite import not_finite
 from headscope.models.model import uncached
 from headscope.runs.batches import cut, examples
-
-
-@dataclass(frozen=True)
-class _Corner:
-    """The first rows and columns of one input.
-
-    Attributes:
-        block: the number of the corpus' block; all of a document is in one.
-        document: the input's document.
-        weights: ``[layer head query key]``; the last head is uniform attention over the visible keys.
-    """
-
-    block: int
-    document: int
-    weights: Floats
 
 
 @returns_result
@@ -73,23 +60,27 @@ def variability(
     if tokens < 2:
         raise InputError(f"tokens: expected at least 2, found {tokens}")
     layers: list[int] = []
-    mean: Floats | None = None
-    inputs = 0
-    for corner in _corners(model, corpus, tokens, batch_size, limit, layers):
-        mean = corner.weights.copy() if mean is None else mean + corner.weights
-        inputs += 1
-    if mean is None or inputs < 2:
+    mean, inputs = np.zeros(()), 0
+    for block in _corners(model, corpus, tokens, batch_size, limit, layers):
+        for _, weights in block:
+            mean = mean + weights
+            inputs += 1
+    if inputs < 2:
         raise InputError(f"corpus: expected at least two inputs of {tokens} tokens, found {inputs}")
     mean /= inputs
-    total = np.zeros((5, *mean.shape[:2]))  # ΣS, ΣW, ΣS², ΣSW, ΣW² over documents
-    documents = 0
-    for s, w in _documents(_corners(model, corpus, tokens, batch_size, limit, layers), mean):
-        total += np.stack([s, w, s * s, s * w, w * w])
-        documents += 1
+    total: Ratios | None = None
+    for block in _corners(model, corpus, tokens, batch_size, limit, layers):
+        gathering = Gathering(Ratios)
+        for document, weights in block:
+            differences = np.abs(weights - mean).sum((2, 3)) / 2
+            gathering.gather(document, (differences, weights.sum((2, 3))), Counter())
+        total = gathering.close() if total is None else total + gathering.close()
+    assert total is not None
+    documents = total.counts["documents"]
     with np.errstate(invalid="ignore", divide="ignore"):
-        value: Floats = total[0] / total[1]
-        squares = np.maximum(total[2] - 2 * value * total[3] + value**2 * total[4], 0.0)
-        error: Floats = np.sqrt(documents / max(1, documents - 1) * squares) / total[1]
+        value: Floats = total.s / total.n
+        squares = np.maximum(total.ss - 2 * value * total.sn + value**2 * total.nn, 0.0)
+        error: Floats = np.sqrt(documents / max(1, documents - 1) * squares) / total.n
     if documents < 2:
         error = np.full_like(value, np.nan)
     attrs = {
@@ -115,30 +106,19 @@ def variability(
     )
 
 
-def _documents(corners: Iterator[_Corner], mean: Floats) -> Iterator[tuple[Floats, Floats]]:
-    """Half the differences and the weights of each document, ``[layer head]``."""
-    sums: dict[int, tuple[Floats, Floats]] = {}
-    block = 0
-    for corner in corners:
-        if corner.block != block:
-            yield from sums.values()
-            sums, block = {}, corner.block
-        s, w = np.abs(corner.weights - mean).sum((2, 3)) / 2, corner.weights.sum((2, 3))
-        before = sums.get(corner.document)
-        sums[corner.document] = (s, w) if before is None else (before[0] + s, before[1] + w)
-    yield from sums.values()
-
-
 def _corners(
     model: Model, corpus: Corpus, tokens: int, batch_size: int, limit: int | None, layers: list[int]
-) -> Iterator[_Corner]:
-    """The first rows and columns of each input that has as many."""
+) -> Iterator[Iterator[tuple[int, Floats]]]:
+    """By block, in which all of a document is, the document of each input that has as many tokens, and its first rows
+    and columns ``[layer head query key]``; the last head is uniform attention over the visible keys."""
     inputs = examples(model, corpus, limit)
     long = (_cut(model, example, tokens) for example in inputs if len(example.tokens or ()) >= tokens)
     for block in cut(long, batch_size):
-        for batch in block:
-            for index, weights in enumerate(_run(model, batch, tokens, layers)):
-                yield _Corner(block.number, batch[index].document, weights)
+        yield (
+            (example.document, weights)
+            for batch in block
+            for example, weights in zip(batch, _run(model, batch, tokens, layers), strict=True)
+        )
 
 
 def _cut(model: Model, example: Example, tokens: int) -> Example:
