@@ -14,7 +14,6 @@ from headscope.attention.axes import sides
 from headscope.attention.linear import KINDS, PLACED, TOKEN, Call
 from headscope.attention.mixers import MIXER
 from headscope.attention.neurons import added
-from headscope.attention.one import prepare
 from headscope.attention.record import AttentionRecord
 from headscope.attention.writers import Read, Reader, Who
 from headscope.core.arrays import Bools, Floats
@@ -92,89 +91,6 @@ def _made_of(number: Tensor, x: Tensor) -> tuple[bool, Tensor]:
         start = x.storage_offset() - made.storage_offset()
         slope = torch.empty_like(made).copy_(slope).as_strided(x.shape, x.stride(), start)
     return bool(slope.any()), (slope.detach() * x)[0].sum((1, 2))
-
-
-@dataclass(frozen=True, eq=False)
-class Reading:
-    """The terms of one contrast.
-
-    Attributes:
-        head, part: which head of which part of the model.
-        query, key: positions; `queries` and `keys` are the tokens of the axes.
-        contrast: what is told: the score of the key, less the foil's.
-        weight: the head's attention from the query to the key.
-        terms: of each side who has which part of it; `PAIR` has the same of both.
-        content: the parts that are left at one position, where positions turn queries and keys (RoPE); else None.
-        looks: the key at which each head that writes looks most, from the position at which it wrote, of each side: its
-            position and its piece.
-        pairs: of the writers of the query with the largest terms the part that each writer of the key has with them.
-        softcap: c of ``c · tanh(score / c)``, which the model takes of scores.
-    """
-
-    head: Head
-    part: str
-    query: int
-    key: int
-    queries: Tokens
-    keys: Tokens
-    contrast: float
-    weight: float
-    terms: Mapping[str, Mapping[Who, float]]
-    content: Mapping[str, Mapping[Who, float]] | None
-    looks: Mapping[str, Mapping[Who, tuple[int, str]]]
-    pairs: Mapping[Who, Mapping[Who, float]]
-    softcap: float | None
-
-
-def reading(
-    model: Model,
-    text: Any,
-    head: Head,
-    *,
-    query: int | None,
-    key: int | None,
-    foil: Foil,
-    pair: str | None,
-    target: str | None,
-    attention: str | None,
-    pairs: int,
-) -> Reading:
-    """The terms of one contrast of one input; arguments as in `headscope.reads`."""
-    axes, ready = prepare(model, text, pair, target)
-    reader = Reader(model, ready)
-    part = part_of(reader, attention)
-    read = reader.read(ready, (part, head.layer))
-    call = call_of(read, part, head)
-    record = call.record
-    if record.shape[0] != 1:
-        raise RefusedError(
-            f"{model.name}: expected attention over the whole input, found {record.shape[0]} windows"
-        )
-    (queries, _), (keys, _) = sides(model, part, [record], 0, ready, axes)
-    row = place("query", query, queries)
-    column, asked = ask(model, record, head.head, keys, row, key, foil)
-    (terms,) = terms_of(read, record, [asked])
-    unturned = read.unturned(call)
-    content = None
-    if unturned is not None:
-        content = {side: single(read.by_name(asked.numbers(unturned, side))) for side in SIDES}
-    weight = record.weights(slice(row, row + 1))[0, head.head, 0, column]
-    rows = {"key": column, "query": row}
-    return Reading(
-        head=head,
-        part=part,
-        query=row,
-        key=column,
-        queries=queries,
-        keys=keys,
-        contrast=float(asked.numbers(record, "key").detach()) + terms["key"][PAIR],
-        weight=float(weight.detach()),
-        terms=terms,
-        content=content,
-        looks={side: looks(model, read, terms[side], rows[side], ready, axes) for side in SIDES},
-        pairs=_pairs(read, record, asked, row, terms["query"], pairs),
-        softcap=record.softcap,
-    )
 
 
 def ask(
@@ -307,25 +223,6 @@ def looks(
             most = {who: int(weights[who.head].argmax()) for who in some}
             first |= {who: (key, keys.pieces[key]) for who, key in most.items()}
     return first
-
-
-def _pairs(
-    read: Read, record: AttentionRecord, asked: Asked, row: int, terms: Mapping[Who, float], count: int
-) -> dict[Who, dict[Who, float]]:
-    """The terms of pairs: of these writers of the query with the largest terms, and every writer of the key."""
-    if not count:
-        return {}
-    most = sorted((who for who in terms if who != PAIR), key=lambda who: -abs(terms[who]))[:count]
-    queries = read.by_name(record.q[0, asked.head, row])
-    query = torch.as_tensor(np.stack([queries[who] for who in most])).to(record.q)
-    difference = asked.contrast[row].to(record.k) @ record.k[0, asked.head // record.groups]
-    numbers = read.by_name(query @ difference * record.scaling)
-    placed = asked.placed(record, "query")
-    alone = single(read.by_name(placed)) if placed.requires_grad else {}
-    return {
-        who: {key: float(values[at]) for key, values in numbers.items()} | {PAIR: alone.get(who, 0.0)}
-        for at, who in enumerate(most)
-    }
 
 
 def order(who: Who) -> tuple[Any, ...]:

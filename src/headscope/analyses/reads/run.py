@@ -6,20 +6,39 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Unpack, cast
 
 import numpy as np
+import torch
 import xarray as xr
+from torch import Tensor
 
 from headscope.analyses.options import Options, with_options
 from headscope.analyses.reads import statistics
 from headscope.analyses.reads.corpus import ATTENDED, over_corpus, shares
 from headscope.analyses.result import returns_result
-from headscope.attention.one import Text
-from headscope.attention.reading import Foil, Reading, names, of_the_token, order, reading
-from headscope.attention.writers import Who
+from headscope.attention.axes import sides
+from headscope.attention.one import Text, prepare
+from headscope.attention.reading import (
+    PAIR,
+    Asked,
+    Foil,
+    ask,
+    call_of,
+    looks,
+    names,
+    of_the_token,
+    order,
+    part_of,
+    place,
+    single,
+    terms_of,
+)
+from headscope.attention.record import AttentionRecord
+from headscope.attention.writers import Read, Reader, Who
 from headscope.core.heads import AnyHead, Head
 from headscope.core.terms import SIDES
+from headscope.core.tokens import Tokens
 from headscope.core.validation import Number, Seed
 from headscope.corpora import Corpus, Example
-from headscope.errors import InputError
+from headscope.errors import InputError, RefusedError
 from headscope.models import Model
 from headscope.runs.long import described
 from headscope.runs.provenance import COMMAND
@@ -128,55 +147,94 @@ def reads(
         )
     if of != ATTENDED:
         raise InputError(f"of: is of a corpus, and one input was given; found {of!r}")
-    asked = Head.of(head)
-    result = reading(
-        model,
-        text,
-        asked,
-        query=query,
-        key=key,
-        foil=foil,
-        pair=pair,
-        target=target,
-        attention=attention,
-        pairs=pairs,
-    )
-    return _dataset(result, described(model, ())["model"], foil)
+    told: dict[str, Any] = {"query": query, "key": key, "foil": foil, "pairs": pairs}
+    return _of_input(model, *prepare(model, text, pair, target), Head.of(head), attention, **told)
 
 
 merge = shares.merge
 
 
-def _dataset(result: Reading, model: Any, foil: Foil) -> xr.Dataset:
-    """The reading, labelled."""
-    writers = sorted({who for side in result.terms.values() for who in side}, key=order)
+def _of_input(
+    model: Model,
+    axes: Mapping[str, Tokens],
+    ready: Mapping[str, Tensor],
+    head: Head,
+    attention: str | None,
+    *,
+    query: int | None,
+    key: int | None,
+    foil: Foil,
+    pairs: int,
+) -> xr.Dataset:
+    """The terms of one contrast of one input, labelled."""
+    reader = Reader(model, ready)
+    part = part_of(reader, attention)
+    read = reader.read(ready, (part, head.layer))
+    call = call_of(read, part, head)
+    record = call.record
+    if record.shape[0] != 1:
+        raise RefusedError(
+            f"{model.name}: expected attention over the whole input, found {record.shape[0]} windows"
+        )
+    (queries, _), (keys, _) = sides(model, part, [record], 0, ready, axes)
+    row = place("query", query, queries)
+    column, asked = ask(model, record, head.head, keys, row, key, foil)
+    (terms,) = terms_of(read, record, [asked])
+    contrast = float(asked.numbers(record, "key").detach()) + terms["key"][PAIR]
+    writers = sorted({who for side in terms.values() for who in side}, key=order)
     called = names(writers)
-    called |= of_the_token(writers, result.terms, result.contrast)
+    called |= of_the_token(writers, terms, contrast)
 
     def over(parts: Mapping[str, Mapping[Who, Any]], missing: Any = 0.0) -> Any:
         return np.array([[parts[side].get(who, missing) for who in writers] for side in SIDES])
 
-    pieces = {side: {who: piece for who, (_, piece) in looks.items()} for side, looks in result.looks.items()}
-    values: dict[str, Any] = {"term": over(result.terms), "looks_at": over(pieces, "").astype(object)}
-    if result.content is not None:
-        values["content"] = over(result.content)
+    rows = {"key": column, "query": row}
+    pieces = {
+        side: {
+            who: piece for who, (_, piece) in looks(model, read, terms[side], rows[side], ready, axes).items()
+        }
+        for side in SIDES
+    }
+    values: dict[str, Any] = {"term": over(terms), "looks_at": over(pieces, "").astype(object)}
+    if (unturned := read.unturned(call)) is not None:
+        content = {side: single(read.by_name(asked.numbers(unturned, side))) for side in SIDES}
+        values["content"] = over(content)
         values["position"] = values["term"] - values["content"]
-    values |= {"contrast": result.contrast, "weight": result.weight}
-    pairs = None
-    if result.pairs:
-        table = [[terms.get(who, 0.0) for who in writers] for terms in result.pairs.values()]
-        pairs = [called[who] for who in result.pairs], np.array(table)
+    weight = record.weights(slice(row, row + 1))[0, head.head, 0, column]
+    values |= {"contrast": contrast, "weight": float(weight.detach())}
+    both = None
+    if pairs:
+        found = _pairs(read, record, asked, row, terms["query"], pairs)
+        table = [[of.get(who, 0.0) for who in writers] for of in found.values()]
+        both = [called[who] for who in found], np.array(table)
     labels = [(called[who], who.kind, who.layer, who.head) for who in writers]
     meta = {
-        "model": model,
-        "head": str(result.head),
-        "part": result.part,
-        "query": result.query,
-        "key": result.key,
+        "model": described(model, ())["model"],
+        "head": str(head),
+        "part": part,
+        "query": row,
+        "key": column,
         "foil": foil,
-        "query_token": result.queries.pieces[result.query],
-        "key_token": result.keys.pieces[result.key],
-        "softcap": result.softcap,
+        "query_token": queries.pieces[row],
+        "key_token": keys.pieces[column],
+        "softcap": record.softcap,
         "command": COMMAND.get(),
     }
-    return statistics.dataset(labels, values, pairs, meta)
+    return statistics.dataset(labels, values, both, meta)
+
+
+def _pairs(
+    read: Read, record: AttentionRecord, asked: Asked, row: int, terms: Mapping[Who, float], count: int
+) -> dict[Who, dict[Who, float]]:
+    """The terms of pairs: of these writers of the query with the largest terms, and every writer of the key."""
+    most = sorted((who for who in terms if who != PAIR), key=lambda who: -abs(terms[who]))[:count]
+    queries = read.by_name(record.q[0, asked.head, row])
+    query = torch.as_tensor(np.stack([queries[who] for who in most])).to(record.q)
+    difference = asked.contrast[row].to(record.k) @ record.k[0, asked.head // record.groups]
+    numbers = read.by_name(query @ difference * record.scaling)
+    placed = asked.placed(record, "query")
+    alone = single(read.by_name(placed)) if placed.requires_grad else {}
+    return {
+        who: {key: float(values[at]) for key, values in numbers.items()} | {PAIR: alone.get(who, 0.0)}
+        for at, who in enumerate(most)
+    }
