@@ -12,7 +12,7 @@ import torch
 import headscope as hs
 from headscope.analyses.composition.run import contrasts
 from headscope.analyses.composition.statistics import LEAST
-from headscope.attention.writers import Reader, Who
+from headscope.attention.stream import Reader, Who
 from headscope.errors import RefusedError
 from tests.analyses.test_reads import repeats
 from tests.helpers.families import build, family

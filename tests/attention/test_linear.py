@@ -13,7 +13,7 @@ from torch import Tensor, nn
 import headscope as hs
 from headscope.attention.linear import KINDS, PLACED, TOKEN, Call, block_of
 from headscope.attention.one import record
-from headscope.attention.writers import Read, Reader
+from headscope.attention.stream import Read, Reader
 from headscope.errors import RefusedError
 from headscope.models.model import uncached
 from tests.helpers.families import CAPTURED, Family, build, each, family

@@ -13,7 +13,7 @@ import headscope as hs
 from headscope.attention.linear import PLACED, TOKEN
 from headscope.attention.one import prepare
 from headscope.attention.reading import PAIR, Asked, call_of, terms_of
-from headscope.attention.writers import Reader, Who
+from headscope.attention.stream import Reader, Who
 from headscope.core.terms import SIDES
 from headscope.models import Model
 from tests.helpers.asked import Doubled

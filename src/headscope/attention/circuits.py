@@ -14,13 +14,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from headscope.attention.linear import Block, Call, HeadWriter
+from headscope.attention.linear import Call, HeadWriter, StreamLayer
 from headscope.attention.norms import FrozenNorm, frozen_norm, no_stream
 from headscope.attention.one import output_of, prepare
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import Hooks, entered, entering
 from headscope.attention.residual import at_the_end, attending, followed, rows_of, unembedding
-from headscope.attention.writers import Read
+from headscope.attention.stream import Read
 from headscope.core.tokens import Tokens
 from headscope.models.model import Model
 from headscope.models.weights import held
@@ -151,7 +151,7 @@ def _values(read: Read, call: Call) -> Tensor:
     return slope[:, 0, -1].reshape(*record.v.shape[1::2], -1).repeat_interleave(record.groups, 0)
 
 
-def _reading(model: Model, call: Call, block: Block) -> FrozenNorm:
+def _reading(model: Model, call: Call, block: StreamLayer) -> FrozenNorm:
     """The norm through which attention reads the stream."""
     given = entered(call.args, call.kwargs).detach()
     for module, stream, left in block.ran:
@@ -168,7 +168,7 @@ def _reading(model: Model, call: Call, block: Block) -> FrozenNorm:
 
 
 def _written(
-    model: Model, call: Call, writer: HeadWriter, block: Block, direction: Tensor, slope: Tensor
+    model: Model, call: Call, writer: HeadWriter, block: StreamLayer, direction: Tensor, slope: Tensor
 ) -> Tensor:
     """W_O ``[head value_dim stream]`` through the weights of the norms after attention.
 

@@ -132,7 +132,7 @@ class Call:
 
 
 @dataclass(eq=False)
-class Block:
+class StreamLayer:
     """One layer as it ran; a further one stands for what comes behind the last.
 
     Attributes:
@@ -179,7 +179,7 @@ class Pass(TorchFunctionMode):
     unembeds: nn.Module | None = None
     writers: list[Writer] = field(default_factory=list[Writer])
     calls: list[Call] = field(default_factory=list[Call])
-    blocks: list[Block] = field(default_factory=list[Block])
+    blocks: list[StreamLayer] = field(default_factory=list[StreamLayer])
     output: Any = None
     part: str = ""
     pile: str = ""
@@ -335,7 +335,7 @@ class Pass(TorchFunctionMode):
         def begin(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             self.part, self.pile, self.layer = part, pile, layer
             given = entered(args, kwargs)
-            self.blocks.append(Block(pile, layer, given))
+            self.blocks.append(StreamLayer(pile, layer, given))
             if not isinstance(given, Tensor) or self._carries(given) or not given.is_floating_point():
                 return None
             self.layer = -1
@@ -351,7 +351,7 @@ class Pass(TorchFunctionMode):
 
     def _ends(self, _: nn.Module, __: Any, ___: Any, output: Any) -> None:
         self.layer = -1
-        self.blocks.append(Block("", -1, first(output)))
+        self.blocks.append(StreamLayer("", -1, first(output)))
 
     def _opens(self, *_: object) -> None:
         self.open += 1

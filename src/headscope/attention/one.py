@@ -262,7 +262,7 @@ def running(model: Model, inputs: Mapping[str, Tensor]) -> Generator[None]:
 
 
 def output_of(model: Model, ready: Mapping[str, Tensor], keep: Hook | None = None) -> Any:
-    """What a module returns of an input in evaluation mode; `keep` is shown its attention calls, fused as they may be."""
+    """What a module in evaluation mode returns of an input; `keep` is shown its attention calls, which may be fused."""
     ways = evaluating(model.module) if keep is None else recording(model.module, keep, fused=True)
     with ways, running(model, ready):
         return model.module(**ready, **uncached(model.module))

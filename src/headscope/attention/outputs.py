@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from headscope.attention.one import output_of
 from headscope.attention.recording import Hooks, entering
-from headscope.attention.writers import Reader
+from headscope.attention.stream import Reader
 from headscope.errors import RefusedError
 from headscope.models.model import Model
 

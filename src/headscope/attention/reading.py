@@ -15,7 +15,7 @@ from headscope.attention.linear import KINDS, PLACED, TOKEN, Call
 from headscope.attention.mixers import MIXER
 from headscope.attention.neurons import added
 from headscope.attention.record import AttentionRecord
-from headscope.attention.writers import Read, Reader, Who
+from headscope.attention.stream import Read, Reader, Who
 from headscope.core.arrays import Bools, Floats
 from headscope.core.counts import plural
 from headscope.core.heads import Head

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from headscope.attention.linear import PLACED, TOKEN, Call, HeadWriter
 from headscope.attention.norms import no_stream
-from headscope.attention.writers import Read, Reader
+from headscope.attention.stream import Read, Reader
 from headscope.core.arrays import Floats
 from headscope.errors import InputError, RefusedError
 from headscope.models.finite import not_finite

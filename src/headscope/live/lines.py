@@ -13,7 +13,7 @@ from headscope.attention.axes import sides
 from headscope.attention.linear import Call
 from headscope.attention.reading import Asked, ask, call_of, looks, names, of_the_token, place, terms_of
 from headscope.attention.record import AttentionRecord
-from headscope.attention.writers import Reader, Who
+from headscope.attention.stream import Reader, Who
 from headscope.core.heads import Head
 from headscope.core.terms import REST, SIDES, split
 from headscope.core.tokens import Tokens

@@ -15,8 +15,8 @@ import headscope
 from headscope.attention.edit import edit
 from headscope.attention.neurons import watch
 from headscope.attention.one import decoder_start, decoder_tokens, gradients, running, tokens_of
+from headscope.attention.stream import Reader
 from headscope.attention.whatif import WhatIf
-from headscope.attention.writers import Reader
 from headscope.core.failures import out_of_memory, reason
 from headscope.core.maps import AttentionMaps
 from headscope.core.tokens import Tokens

@@ -18,7 +18,7 @@ from headscope.attention.one import Captured, Text, capture, prepare
 from headscope.attention.parts import Parts
 from headscope.attention.record import IMPLICIT
 from headscope.attention.recorded import Recorded
-from headscope.attention.writers import Reader
+from headscope.attention.stream import Reader
 from headscope.core.arrays import AnyFloats
 from headscope.core.audio import Audio
 from headscope.core.grid import Spoken, with_words

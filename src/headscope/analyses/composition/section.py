@@ -20,7 +20,7 @@ from headscope.analyses.study import Study
 from headscope.analyses.writes.section import COPIES, written
 from headscope.analyses.writes.statistics import table as writes_table
 from headscope.attention.one import prepare
-from headscope.attention.writers import Reader
+from headscope.attention.stream import Reader
 from headscope.core.arrays import Floats
 from headscope.core.counts import plural
 from headscope.core.heads import Head

@@ -22,7 +22,7 @@ from headscope.analyses.reads.work import Shares, Summed, Work
 from headscope.attention.load import load
 from headscope.attention.reading import PAIR, Asked, call_of, compared, names, order, part_of, single, visible
 from headscope.attention.record import AttentionRecord
-from headscope.attention.writers import Reader, Who
+from headscope.attention.stream import Reader, Who
 from headscope.core.arrays import Bools, Floats
 from headscope.core.heads import AnyHead, Head
 from headscope.core.link import End, Span, Unit, located

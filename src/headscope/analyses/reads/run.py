@@ -32,7 +32,7 @@ from headscope.attention.reading import (
     terms_of,
 )
 from headscope.attention.record import AttentionRecord
-from headscope.attention.writers import Read, Reader, Who
+from headscope.attention.stream import Read, Reader, Who
 from headscope.core.heads import AnyHead, Head
 from headscope.core.terms import SIDES
 from headscope.core.tokens import Tokens
@@ -147,8 +147,8 @@ def reads(
         )
     if of != ATTENDED:
         raise InputError(f"of: is of a corpus, and one input was given; found {of!r}")
-    told: dict[str, Any] = {"query": query, "key": key, "foil": foil, "pairs": pairs}
-    return _of_input(model, *prepare(model, text, pair, target), Head.of(head), attention, **told)
+    contrast: dict[str, Any] = {"query": query, "key": key, "foil": foil, "pairs": pairs}
+    return _of_input(model, *prepare(model, text, pair, target), Head.of(head), attention, **contrast)
 
 
 merge = shares.merge
@@ -204,9 +204,9 @@ def _of_input(
     values |= {"contrast": contrast, "weight": float(weight.detach())}
     both = None
     if pairs:
-        found = _pairs(read, record, asked, row, terms["query"], pairs)
-        table = [[of.get(who, 0.0) for who in writers] for of in found.values()]
-        both = [called[who] for who in found], np.array(table)
+        of_pairs = _pairs(read, record, asked, row, terms["query"], pairs)
+        table = [[of.get(who, 0.0) for who in writers] for of in of_pairs.values()]
+        both = [called[who] for who in of_pairs], np.array(table)
     labels = [(called[who], who.kind, who.layer, who.head) for who in writers]
     meta = {
         "model": described(model, ())["model"],

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from headscope.attention.writers import Reader
+from headscope.attention.stream import Reader
 from headscope.core.arrays import Floats
 from headscope.corpora import Example
 from headscope.measures.sums import Gathering, Skewed

@@ -1,4 +1,7 @@
-"""Who wrote what heads read: the terms of scores by who added them to the residual stream, of one pass."""
+"""The residual stream of one pass: who wrote it, and the terms of any number that is linear in it by who wrote them.
+
+Scores (`headscope.attention.reading`), logits (`residual`), circuits and the graph of edges are told from it.
+"""
 
 from __future__ import annotations
 
