@@ -16,7 +16,7 @@ from headscope.analyses.links.coref.statistics import dataset as coref_dataset
 from headscope.analyses.links.section import Drawn
 from headscope.analyses.links.sums import LinkSums
 from headscope.analyses.links.syntax.section import Syntax
-from headscope.analyses.links.syntax.statistics import Words
+from headscope.analyses.links.syntax.statistics import DIRECTIONS
 from headscope.analyses.links.syntax.statistics import dataset as syntax_dataset
 from headscope.analyses.probes.section import Probes
 from headscope.core.link import Link, Span
@@ -64,7 +64,7 @@ def syntax() -> Syntax:
     The word after is right for half of *det*, the word before for a quarter of *nsubj*. The heads of layer 2 are right
     on *nsubj* by chance, nearly as often as L0H1: so its accuracy is less where it is chosen on other sentences.
     """
-    words = Words([0, 1, 2], 4, (-1, 1))
+    words = LinkSums(DIRECTIONS, [0, 1, 2], 4, (-1, 1))
     chance = np.random.default_rng(2).random((SENTENCES + 1, 4)) < 0.62
     for number in range(SENTENCES + 1):
         right = np.zeros((2, 3, 4, 3), np.bool_)

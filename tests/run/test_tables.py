@@ -33,7 +33,7 @@ def test_what_every_function_finds_has_its_table(demo: Model) -> None:
     assert hs.table(found).equals(distance.table(found))
     found = hs.probe(demo, few[:8], few[8:], kinds=["right-branching"])
     assert hs.table(found).equals(probes.table(found))
-    counts = [np.ones((1, 2, 3))] * 3
+    counts = np.ones((3, 2 + len(negation.BASELINES), 3))
     scored = negation.dataset(counts, [0], seed=0)
     assert hs.table(scored).equals(negation.table(scored))
 

@@ -114,3 +114,8 @@ def naming(where: str) -> Generator[None]:
         if isinstance(error, InputError):
             raise
         raise BrokenFileError(f"{where}: expected a checkpoint ({FORMAT}), found {reason(error)}") from None
+
+
+def under(arrays: Mapping[str, npt.NDArray[Any]], prefix: str) -> Arrays:
+    """The arrays whose names begin with this, by the rest of their names."""
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

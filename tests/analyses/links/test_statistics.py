@@ -72,7 +72,7 @@ def parts(count: int) -> list[LinkSums]:
             bits = draw.random((1, 1, 3, 4)) < 0.5
             cluster = sums.clusters.number(document, True)
             sums.add(labels, bits, draw.random((2, 4)) < 0.5, cluster, draw.random((1, 4)))
-            sums.add_other("more", labels[:2], bits[..., :2], draw.random((2, 2)) < 0.5, cluster)
+            sums.add(labels[:2], bits[..., :2], draw.random((2, 2)) < 0.5, cluster, other="more")
         sums.figures = {"a": draw.random((4, 1, 1, 3)), str(block): draw.random((4, 1, 1, 3))}
         found.append(sums)
     return found

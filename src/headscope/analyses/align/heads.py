@@ -14,7 +14,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.analyses.align.listen import Heard, description, listen, median_width
-from headscope.analyses.align.statistics import Sums, by_word, dataset, entered, frames_of, smoothed
+from headscope.analyses.align.statistics import by_word, dataset, entered, frames_of, smoothed
 from headscope.analyses.options import Stepping, with_options
 from headscope.analyses.result import returns_result
 from headscope.core.arrays import Floats, Ints
@@ -106,12 +106,11 @@ def alignment_heads(
             numbers.append(clusters.number(example.document, example.document_known))
         if not kept:
             raise no_input(corpus)
-        right, ordered, errors = ([row[name] for row in rows] for name in ("right", "ordered", "errors"))
-        chances, orders = ([float(row[name]) for row in rows] for name in ("chance", "order"))
-        layers: list[int] = rows[-1]["layers"].tolist()
-        words = [len(example.words or ()) for example in kept]
-        ranked = _ranked(np.sum(right, 0), np.sum(errors, 0), layers)
-        together = _together(model, kept, ranked[: best or MOST], width, steps) / sum(words)
+        right, errors, words = (
+            np.sum([row[name] for row in rows], 0) for name in ("right", "errors", "words")
+        )
+        ranked = _ranked(right, errors, rows[-1]["layers"].tolist())
+        together = _together(model, kept, ranked[: best or MOST], width, steps) / words
     count = best or int(together.argmin()) + 1
     chosen = ranked[:count]
     about = described(model, corpus)
@@ -124,9 +123,7 @@ def alignment_heads(
     if folder is not None:
         meta["before"] = _write(model, folder, chosen)
     meta["seconds"] = round(time.monotonic() - started, 3)
-    kind = clusters.kind
-    sums = Sums(right, ordered, errors, words, chances, orders)
-    return dataset(sums, layers, clusters=numbers, kind=kind, meta=meta)
+    return dataset(rows, clusters=numbers, kind=clusters.kind, meta=meta)
 
 
 def _listened(
@@ -151,6 +148,7 @@ def _listened(
         "right": np.stack([_right(peaks, spans) for peaks in most]),
         "ordered": np.stack([(np.diff(peaks) >= 0).sum(-1) for peaks in most]).astype(np.float64),
         "errors": np.stack(alone),
+        "words": np.array(len(spans)),
         "chance": np.array(float(np.diff(spans, axis=1).sum()) / frames),
         "order": np.array((len(spans) - 1) * (frames + 1) / (2 * frames)),
         "layers": np.array(list(heard.layers)),

@@ -61,20 +61,13 @@ def listen(model: Model, audio: Audio, words: Sequence[str], layers: Sequence[in
     return Heard(dict(sorted(maps.items())), np.where(rows >= 0, rows - first, -1), speech.seconds)
 
 
-def decoder_shape(model: Model) -> tuple[int, int]:
-    """How many layers and heads the decoder's cross attention has."""
-    config = model.config
-    return int(config.decoder_layers), int(config.decoder_attention_heads)
-
-
 def chosen_heads(model: Model, heads: Sequence[AnyHead] | None) -> tuple[list[Head], str]:
     """The heads that are to align, and where they are from.
 
     Raises `InputError` for a head that the decoder does not have.
     """
-    layers, size = decoder_shape(model)
-    config: Any = getattr(model.module, "generation_config", None)
-    stored: Any = getattr(config, "alignment_heads", None)
+    layers, size = int(model.config.decoder_layers), int(model.config.decoder_attention_heads)
+    stored: Any = getattr(getattr(model.module, "generation_config", None), "alignment_heads", None)
     if heads is not None:
         named = [*map(Head.of, heads)]
         source = "heads"

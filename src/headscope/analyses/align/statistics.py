@@ -9,8 +9,8 @@ it; a word begins where the way enters its first token, and ends where it leaves
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -104,44 +104,34 @@ def by_word(weights: npt.NDArray[Any], rows: Ints) -> Floats:
     return np.stack([weights[:, first:after].mean(1, dtype=np.float64) for first, after in rows], 1)
 
 
-class Sums(NamedTuple):
-    """What is known of each recording, one entry each.
-
-    Attributes:
-        right: how many words each head looks at most where they are heard, ``[layer head]``.
-        ordered: of how many the frame that a head looks at most is none before that of the word before, likewise.
-        errors: the sum over its words of how far the times of each head alone are off, in seconds, ``[layer head]``.
-        words: how many it has.
-        chances: the sum over its words of the share of all frames that are right.
-        orders: the sum over its words but the first of the probability that random frames are in order.
-    """
-
-    right: Sequence[Floats]
-    ordered: Sequence[Floats]
-    errors: Sequence[Floats]
-    words: Sequence[int]
-    chances: Sequence[float]
-    orders: Sequence[float]
+SUMS = ("right", "ordered", "errors", "words", "chance", "order")
+"""What is known of each recording: how many words each head looks at most where they are heard, ``[layer head]``; of
+how many the frame that a head looks at most is none before that of the word before, likewise; the sum over its words of
+how far the times of each head alone are off, in seconds, likewise; how many it has; the sum over its words of the share
+of all frames that are right; and over its words but the first of the probability that random frames are in order."""
 
 
 def dataset(
-    sums: Sums, layers: Sequence[int], *, clusters: Sequence[int], kind: str, meta: dict[str, Any]
+    rows: Sequence[Mapping[str, npt.NDArray[Any]]],
+    *,
+    clusters: Sequence[int],
+    kind: str,
+    meta: dict[str, Any],
 ) -> xr.Dataset:
     """``aligned`` and ``monotonic``, each with ``_se``, ``_low`` and ``_high`` (95 %), and ``error`` in seconds, over
     ``(layer, head)``; ``chance`` and ``monotonic_chance``; and of what ``aligned`` is made, the words that are right,
     ``right`` over ``(cluster, layer, head)``, of all, ``words`` over ``cluster``.
 
     Args:
-        sums: of the recordings.
-        layers: the model's index of each layer.
+        rows: of each recording `SUMS`, and the model's index of each layer, ``layers``.
         clusters: the cluster of each recording, in order.
         kind: what clusters are.
         meta: what made the figures.
     """
     numbers, starts = np.unique(np.array(clusters), return_index=True)
     hits, order, off, n, chance, even = (
-        np.add.reduceat(np.stack([np.asarray(one, np.float64) for one in arrays]), starts, axis=0)
-        for arrays in sums
+        np.add.reduceat(np.stack([row[name] for row in rows], dtype=np.float64), starts, axis=0)
+        for name in SUMS
     )
     recordings = np.add.reduceat(np.ones(len(clusters)), starts)
     grid: dict[str, Floats] = {}
@@ -165,7 +155,7 @@ def dataset(
         {name: (("layer", "head"), values) for name, values in grid.items()}
         | {"chance": ((), float(chance.sum()) / total), "monotonic_chance": ((), float(in_order))}
         | {"right": (("cluster", "layer", "head"), hits), "words": ("cluster", n)},
-        {"layer": list(layers), "head": np.arange(hits.shape[2])},
+        {"layer": rows[-1]["layers"], "head": np.arange(hits.shape[2])},
         describe(meta | about),
     )
 

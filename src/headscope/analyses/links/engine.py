@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from headscope.analyses.links.choices import Choice, Side, Units, by_label, voices, widened
-from headscope.analyses.links.questions import Asked, Direction, Way, directions_of, question
-from headscope.analyses.links.sums import FIGURES, IN_REGIONS, LinkSums
+from headscope.analyses.links.questions import Asked, Direction, Way, by_chance, directions_of, question
+from headscope.analyses.links.sums import FIGURES, IN_REGIONS, LinkSums, added
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
 from headscope.core.arrays import Bools, Floats
@@ -104,21 +104,13 @@ class Engine:
 
     def shares(self, asked: Asked) -> Floats | None:
         """What chance gives, ``[1 source]``; None without chance."""
-        return None
+        return by_chance(asked.question, self.ways)[None] if self.chance else None
 
-    def settle(self, asked: Asked, right: Bools, chosen: Maps) -> Bools:
-        """What counts as right, of ``[way layer head source]``, and of the units that were chosen."""
-        return right
+    settle: Callable[[Asked, Bools, Maps], Bools] | None = None
+    """What counts as right, of ``[way layer head source]``, and of the units that were chosen; None: what is."""
 
-    settles = False
-    """Whether `settle` does anything."""
-
-    def look(self, asked: Asked, maps: Maps) -> Maps:
-        """What `add` needs of a layer's maps ``[head unit unit]``."""
-        return maps[:0]
-
-    looks = False
-    """Whether `look` does anything."""
+    look: Callable[[Asked, Maps], Maps] | None = None
+    """What `add` needs of a layer's maps ``[head unit unit]``; None: nothing."""
 
     def examples(self, corpus: Corpus | Iterable[Example], limit: int | None) -> Iterator[Example]:
         """The inputs of a corpus, with their tokens."""
@@ -188,8 +180,7 @@ class Engine:
         shape: tuple[list[int], int] = [], 0
         for _, (answered, sums, shape) in worked(batches, self.run, done):  # noqa: B007 (all have one shape)
             answers += answered
-            for label, values in sums.items():
-                figures[label] = figures[label] + values if label in figures else values
+            figures = added(figures, sums)
         ways = [way.name for way in self.ways]
         total = LinkSums(ways, *shape, self.baselines, chance=self.chance, blind=self.sees)
         total.figures = figures
@@ -361,7 +352,7 @@ class _Reader:
                 side.hits(choice, side.sure).cpu().numpy()
                 for side, choice in zip(sides, choices, strict=True)
             ]
-        if engine.settles:
+        if engine.settle is not None:
             self._chosen[layer] = [choice.at.cpu().numpy() for choice in choices]
         if self.by_label is not None:
             figures = torch.stack(
@@ -372,7 +363,7 @@ class _Reader:
             )  # [way figure input head source]
             flat = figures.permute(1, 0, 3, 2, 4).flatten(3).double()
             self._figures[layer] = (flat @ self.by_label).cpu().numpy()
-        if engine.looks:
+        if engine.look is not None:
             averaged = maps.cpu().numpy()
             self._looked[layer] = [
                 engine.look(
@@ -400,11 +391,11 @@ class _Reader:
         answers: list[Answered] = []
         for place, asked in enumerate(self._asked):
             right = self._of(self._right, place, layers, heads)
-            if engine.settles:
+            if engine.settle is not None:
                 right = engine.settle(asked, right, self._of(self._chosen, place, layers, heads))
             blind = self._of(self._blind, place, layers, heads) if engine.sees else None
             sure = self._of(self._sure, place, layers, heads) if self._aligned else None
-            looked = [self._looked[layer][place] for layer in layers] if engine.looks else []
+            looked = [self._looked[layer][place] for layer in layers] if self._looked else []
             answers.append(Answered(asked, right, blind, sure, looked))
         return answers
 

@@ -97,6 +97,12 @@ class Question:
         """Whether queries and keys are of different texts."""
         return self.query is not self.key
 
+    @property
+    def sure(self) -> Question:
+        """The same, of which only what must be found is right."""
+        read = {name: dataclasses.replace(read, target=read.sure) for name, read in self.read.items()}
+        return dataclasses.replace(self, read=read)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Asked(Example):
@@ -403,7 +409,7 @@ class _Side:
         return filled
 
 
-def offsets_of(question: Question, offsets: Sequence[int], name: str = "target") -> Bools:
+def offsets_of(question: Question, offsets: Sequence[int]) -> Bools:
     """Whether the unit at each offset from the source is right, ``[offset source]``; never between unlike units.
 
     Between two texts that is an offset from the source's place in its own text.
@@ -412,22 +418,20 @@ def offsets_of(question: Question, offsets: Sequence[int], name: str = "target")
     if question.query.unit != question.key.unit:
         return right
     for read, axis, sources in _sides(question):
-        target: Bools = getattr(read, name)
         begin, first, size, _ = _stretches(read, axis, sources)
         places = np.array(sources.first)[read.source] - begin + np.array(offsets, np.int64)[:, None]
         inside = (places >= 0) & (places < size) & (read.source >= 0)
-        right |= inside & target[np.arange(len(read.source)), np.where(inside, first + places, 0)]
+        right |= inside & read.target[np.arange(len(read.source)), np.where(inside, first + places, 0)]
     return right
 
 
-def nearest(question: Question, name: str = "target") -> Bools:
+def nearest(question: Question) -> Bools:
     """Whether the nearest candidate is right (of two the one before), and that with the same string, ``[2 source]``.
 
     Between two texts that is the one nearest to the source's share of its own.
     """
     right = np.zeros((2, len(question.labels)), np.bool_)
     for read, axis, sources in _sides(question):
-        target: Bools = getattr(read, name)
         which = next(iter(read.heard.values()))
         if not which.size:
             continue
@@ -442,7 +446,7 @@ def nearest(question: Question, name: str = "target") -> Bools:
         rows = np.arange(right.shape[1])
         for rule, candidates in enumerate((which, alike)):
             best = np.where(candidates, far, np.inf).argmin(1)
-            right[rule] |= candidates[rows, best] & target[rows, best]
+            right[rule] |= candidates[rows, best] & read.target[rows, best]
     return right
 
 
@@ -464,37 +468,36 @@ def _stretches(read: Read, axis: Axis, sources: Axis) -> Ints:
     return stretches
 
 
-def central(question: Question, name: str = "target") -> Bools:
+def central(question: Question) -> Bools:
     """Whether the candidate nearest to the middle of the picture is right, ``[source]``."""
-    return _extreme(question, name, lambda axis: -axis.off_centre())
+    return _extreme(question, lambda axis: -axis.off_centre())
 
 
-def largest(question: Question, name: str = "target") -> Bools:
+def largest(question: Question) -> Bools:
     """Whether the candidate of most tokens is right, ``[source]``."""
-    return _extreme(question, name, lambda axis: np.array([len(group) for group in axis.groups], np.float64))
+    return _extreme(question, lambda axis: np.array([len(group) for group in axis.groups], np.float64))
 
 
-def _extreme(question: Question, name: str, score: Callable[[Axis], Floats]) -> Bools:
+def _extreme(question: Question, score: Callable[[Axis], Floats]) -> Bools:
     """Whether the region with the largest score is right, ``[source]``; of other links never."""
     right = np.zeros(len(question.labels), np.bool_)
     for read, axis, _ in _sides(question):
         if not axis.patch.any():
             continue
-        target: Bools = getattr(read, name)
         which: Bools = next(iter(read.heard.values())) & read.patches.any(1, keepdims=True)
         best = np.where(which, score(axis), -np.inf).argmax(1)
         rows = np.arange(len(right))
-        right |= which[rows, best] & target[rows, best]
+        right |= which[rows, best] & read.target[rows, best]
     return right
 
 
-def by_chance(question: Question, ways: Sequence[Way], name: str = "target") -> Floats:
+def by_chance(question: Question, ways: Sequence[Way]) -> Floats:
     """How many of the candidates are right, as a share: that of the way where it is largest, ``[source]``."""
     shares = np.zeros(len(question.labels))
     for way in ways:
         read = question.read[way.direction]
-        allowed, target = read.allowed[way.candidates], getattr(read, name)
-        shares = np.maximum(shares, (allowed & target).sum(1) / np.maximum(1, allowed.sum(1)))
+        allowed = read.allowed[way.candidates]
+        shares = np.maximum(shares, (allowed & read.target).sum(1) / np.maximum(1, allowed.sum(1)))
     return shares
 
 

@@ -29,7 +29,7 @@ from headscope.analyses.links.sums import LinkSums
 from headscope.analyses.long_runs import long_run
 from headscope.analyses.options import Options
 from headscope.attention.one import decoder_tokens
-from headscope.core.arrays import Bools, Floats
+from headscope.core.arrays import Bools
 from headscope.core.link import Link, Span
 from headscope.core.tokens import Tokens
 from headscope.core.validation import Count, Offset, Seed
@@ -161,17 +161,13 @@ class Links(Engine):
         except InputError as error:
             raise example.error(error) from None
 
-    def guesses(self, asked: Asked, name: str = "target") -> Bools:
+    def guesses(self, asked: Asked) -> Bools:
         """Whether offsets, the nearest candidate and the nearest of the same string are right; of pictures also their
         middle and, of candidates that are listed, the largest.
         """
         question = asked.question
-        pictured = [rule(question, name)[None] for rule in (central, largest)[: len(self._pictures)]]
-        return np.concatenate([offsets_of(question, self._offsets, name), nearest(question, name), *pictured])
-
-    def shares(self, asked: Asked, name: str = "target") -> Floats:
-        """The share of candidates that are targets."""
-        return by_chance(asked.question, self.ways, name)[None]
+        pictured = [rule(question)[None] for rule in (central, largest)[: len(self._pictures)]]
+        return np.concatenate([offsets_of(question, self._offsets), nearest(question), *pictured])
 
     def begin(self, sums: LinkSums) -> None:
         """Answers for the alignment error rate."""
@@ -187,7 +183,8 @@ class Links(Engine):
         asked, question = answered.asked, answered.asked.question
         kept = ~(question.bare | question.idle)
         labels = np.array(question.labels)
-        possible, shares = self.guesses(asked), self.shares(asked)
+        shares, sure_shares = (by_chance(one, self.ways)[None] for one in (question, question.sure))
+        possible = self.guesses(asked)
         right = answered.right
         bits = right if answered.blind is None else np.stack([right, answered.blind])
         sums.add(labels[kept].tolist(), bits[..., kept], possible[:, kept], cluster, shares[:, kept])
@@ -195,14 +192,15 @@ class Links(Engine):
             return
         links = np.max([read.sure.sum(1) for read in question.read.values()], 0)
         every = (right, possible, shares, np.ones(len(labels), np.int64))
-        must = (answered.sure, self.guesses(asked, "sure"), self.shares(asked, "sure"), links)
+        sure = self.guesses(replace(asked, question=question.sure))
+        must = (answered.sure, sure, sure_shares, links)
         for bits, rules, chance, times in (every, must):
             for rows, real in (
                 (np.flatnonzero(times), True),
                 (np.repeat(np.arange(len(labels)), (times - 1).clip(0)), False),
             ):
                 parts = (bits[..., rows] & real, rules[:, rows] & real, cluster, chance[:, rows] * real)
-                sums.add_other(ALIGNED, labels[rows].tolist(), *parts)
+                sums.add(labels[rows].tolist(), *parts, other=ALIGNED)
 
 
 def _decoded(link: Link) -> Link:

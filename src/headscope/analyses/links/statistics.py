@@ -7,7 +7,6 @@ Intervals are over documents, and heads are scored on others than they are chose
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -22,7 +21,7 @@ from headscope.analyses.links.sums import FIGURES, LinkSums
 from headscope.core.arrays import Bools, Floats
 from headscope.core.counts import plural
 from headscope.errors import InputError
-from headscope.measures.dataset import description
+from headscope.measures.dataset import describe, description
 from headscope.measures.tidy import papers
 from headscope.statistics.resample import Answers, Ratios, Resampling
 from headscope.statistics.significance import false_discovery
@@ -148,7 +147,6 @@ def accuracies(
     *,
     axis: str = "label",
     rule: str = "rule",
-    clusters: str | None = None,
     seed: int = 0,
     least: int = 100,
     meta: Mapping[str, Any] | None = None,
@@ -159,7 +157,6 @@ def accuracies(
         sums: what was chosen.
         subsets: by name, which instances are of each, ``[instance]``.
         axis, rule: names of the axes of subsets and of baselines.
-        clusters: what the clusters are; by default what `sums` knows of them.
         seed: of the divisions into parts.
         least: instances that a subset needs for a best head to be named.
         meta: what made the figures.
@@ -180,7 +177,7 @@ def accuracies(
     axes = {**dict.fromkeys((*HEADS, "mean_map"), ("direction", "layer", "head")), "baseline": (rule,)}
     described = {**(meta or {}), "seed": seed, "least": least}
     described |= {
-        "clusters": clusters or sums.clusters.kind or "sentences",
+        "clusters": sums.clusters.kind or "sentences",
         "clusters_count": sums.answers.clusters_count,
     }
     return xr.Dataset(
@@ -192,7 +189,7 @@ def accuracies(
             "head": np.arange(sums.heads),
             rule: [*sums.baselines, *([MEAN_MAP] if sums.blind else [])],
         },
-        attrs={"meta": json.dumps(described, ensure_ascii=False)},
+        attrs=describe(described),
     )
 
 

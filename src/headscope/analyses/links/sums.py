@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy.typing as npt
 from headscope.core.arrays import Bools, Floats
 from headscope.core.counts import layers_by_heads
 from headscope.errors import InputError
+from headscope.runs.safefile import under
 from headscope.statistics.resample import Answers, Clusters
 
 FIGURES = ("mass", "rank", "precision", "asked")
@@ -26,6 +28,14 @@ of the map at all (a word of a decoder is no key of cross-attention, the first w
 IN_REGIONS = ("inside", "area", "pictured")
 """Of each source with regions of a picture as targets: how much of the attention that the picture gets they get, how
 many of its patches they are, and whether the picture gets any attention."""
+
+
+def added(first: Mapping[str, Floats], second: Mapping[str, Floats]) -> dict[str, Floats]:
+    """Sums by label."""
+    return {
+        **first,
+        **{label: first[label] + sums if label in first else sums for label, sums in second.items()},
+    }
 
 
 class LinkSums:
@@ -42,7 +52,7 @@ class LinkSums:
         count: how many inputs were added.
         clusters: their documents.
         answers: a bit for each predictor (heads first, then baselines) and source.
-        beside: further answers that some runs have, by name.
+        others: further answers that some runs have, by name.
         figures: of each label, sums over its sources, ``[figure way layer head]`` (`FIGURES`, and in pictures
             `IN_REGIONS`).
     """
@@ -82,6 +92,8 @@ class LinkSums:
         baselines: Bools,
         cluster: int | None = None,
         shares: Floats | None = None,
+        *,
+        other: str | None = None,
     ) -> None:
         """Add the sources of an input.
 
@@ -91,33 +103,13 @@ class LinkSums:
             baselines: ``[baseline source]``, without chance.
             cluster: its number (`headscope.statistics.resample.Clusters`), in order; None: its own.
             shares: what chance gives, ``[1 source]``.
+            other: the name of the answers `others` to which they are added, and no input is counted.
         """
-        self._put(self.answers, labels, right, baselines, self.count if cluster is None else cluster, shares)
-        self.count += 1
-
-    def add_other(
-        self,
-        name: str,
-        labels: Sequence[str],
-        right: Bools,
-        baselines: Bools,
-        cluster: int,
-        shares: Floats | None = None,
-    ) -> None:
-        """Instances of the answers `beside` with this name; arguments as of `add`."""
-        self._put(self.others[name], labels, right, baselines, cluster, shares)
-
-    @staticmethod
-    def _put(
-        answers: Answers,
-        labels: Sequence[str],
-        right: Bools,
-        baselines: Bools,
-        cluster: int,
-        shares: Floats | None,
-    ) -> None:
         if labels:
-            answers.add(labels, np.concatenate([right.reshape(-1, len(labels)), baselines]), cluster, shares)
+            bits = np.concatenate([right.reshape(-1, len(labels)), baselines])
+            answers = self.answers if other is None else self.others[other]
+            answers.add(labels, bits, self.count if cluster is None else cluster, shares)
+        self.count += other is None
 
     def padded(self, layers: Iterable[Bools]) -> Bools:
         """Layers ``[way head source]`` as ``[way layer head source]``."""
@@ -152,21 +144,13 @@ class LinkSums:
                 f"links: expected {layers_by_heads([self.heads] * len(self.layers))} in all inputs, found "
                 f"{layers_by_heads([other.heads] * len(other.layers))}"
             )
-        both = type(self)._like(self)
+        both = copy(self)
         both.count = self.count + other.count
         both.clusters, shift = self.clusters.then(other.clusters)
         both.answers = self.answers.then(other.answers, shift)
         both.others = {name: answers.then(other.others[name], shift) for name, answers in self.others.items()}
-        both.figures = dict(self.figures)
-        for label, values in other.figures.items():
-            both.figures[label] = both.figures[label] + values if label in both.figures else values
+        both.figures = added(self.figures, other.figures)
         return both
-
-    @classmethod
-    def _like(cls, other: LinkSums) -> Self:
-        sums = cls.__new__(cls)
-        LinkSums.__init__(sums, other.ways, other.layers, other.heads, other.baselines, blind=other.blind)
-        return sums
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """All of it as arrays of numbers and strings."""
@@ -198,16 +182,9 @@ class LinkSums:
         )
         sums.count = count
 
-        def part(name: str) -> dict[str, npt.NDArray[Any]]:
-            return {
-                key.removeprefix(f"{name}."): array
-                for key, array in arrays.items()
-                if key.startswith(f"{name}.")
-            }
-
-        sums.clusters = Clusters.from_arrays(part("clusters"))
-        sums.answers = Answers.from_arrays(part("main"))
+        sums.clusters = Clusters.from_arrays(under(arrays, "clusters."))
+        sums.answers = Answers.from_arrays(under(arrays, "main."))
         names = arrays["beside"].tolist()
-        sums.others = {name: Answers.from_arrays(part(f"beside {name}")) for name in names}
+        sums.others = {name: Answers.from_arrays(under(arrays, f"beside {name}.")) for name in names}
         sums.figures = dict(zip(arrays["figures"].tolist(), arrays["sums"], strict=True))
         return sums

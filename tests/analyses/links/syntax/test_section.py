@@ -9,8 +9,9 @@ import pytest
 import xarray as xr
 
 from headscope.analyses.links.section import Drawn
+from headscope.analyses.links.sums import LinkSums
 from headscope.analyses.links.syntax.section import Syntax
-from headscope.analyses.links.syntax.statistics import Words, table
+from headscope.analyses.links.syntax.statistics import DIRECTIONS, table
 from headscope.analyses.links.syntax.statistics import dataset as syntax_dataset
 from headscope.core.heads import Head
 from headscope.views.blobs import Blobs
@@ -24,7 +25,7 @@ from tests.helpers.section_blocks import rows
 
 def syntax_found(least: int = 10) -> xr.Dataset:
     """20 sentences "det nsubj root": L1H0 is right on det by its rows, L0H1 on nsubj by its columns in 3 of 4."""
-    words = Words([0, 1], 2, (-1, 1))
+    words = LinkSums(DIRECTIONS, [0, 1], 2, (-1, 1))
     for number in range(20):
         right = np.zeros((2, 2, 2, 3), np.bool_)
         right[0, 1, 0, 0] = True
@@ -106,7 +107,7 @@ def test_each_relation_stands_beside_its_own_printed_figure() -> None:
         "ccomp": ("ccomp", "8-1", 0.488),
         "conj": None,
     }
-    words = Words([0], 1, (-1, 1))
+    words = LinkSums(DIRECTIONS, [0], 1, (-1, 1))
     for _ in range(2):
         count = len(paper) - 1
         words.add(list(paper)[1:], np.ones((2, 1, 1, count), np.bool_), np.zeros((2, count), np.bool_))
@@ -170,7 +171,7 @@ def test_sentences_travel_as_they_are() -> None:
 
 def known_relations(right: dict[str, float], least: int = 10) -> xr.Dataset:
     """40 sentences of the relations named and a root: one head is right in these shares, an offset in a half."""
-    words = Words([3, 7], 2, (-1, 1))
+    words = LinkSums(DIRECTIONS, [3, 7], 2, (-1, 1))
     for number in range(40):
         found = np.zeros((2, 2, 2, len(right) + 1), np.bool_)
         baselines = np.zeros((2, len(right) + 1), np.bool_)
@@ -209,10 +210,11 @@ def test_no_relation_is_known_or_none_has_enough_words() -> None:
 def test_a_figure_of_a_choice_says_whose_it_is() -> None:
     """The best head is the choice in a few of 200, and what the choices get is not what it gets."""
     draw = np.random.default_rng(3)
-    words = Words([0, 1], 20, (-1, 1))
+    words = LinkSums(DIRECTIONS, [0, 1], 20, (-1, 1))
     for number in range(60):
         words.add(["det"] * 4, draw.random((2, 2, 20, 4)) < 0.6, np.zeros((2, 4), np.bool_), number // 5)
-    found = syntax_dataset(words, clusters="documents")
+    words.clusters.kinds = {"documents"}
+    found = syntax_dataset(words)
     row: Any = table(found).set_index("relation").loc["det"]
     assert row["times"] < 150
     (line,) = sample.said(Syntax(found))
@@ -225,10 +227,11 @@ def test_a_figure_of_a_choice_says_whose_it_is() -> None:
 
 
 def test_what_cannot_be_tested_is_said_to_be_so() -> None:
-    words = Words([0], 1, (-1, 1))
+    words = LinkSums(DIRECTIONS, [0], 1, (-1, 1))
     for number in range(40):
         words.add(["det"], np.ones((2, 1, 1, 1), np.bool_), np.zeros((2, 1), np.bool_), number // 10)
-    found = Syntax(syntax_dataset(words, clusters="documents", least=10))
+    words.clusters.kinds = {"documents"}
+    found = Syntax(syntax_dataset(words, least=10))
     assert sample.said(found) == [
         "No dependency relation can be tested here: an interval needs 5 documents that count in effect."
     ]

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headscope.analyses.links.sums import LinkSums
 from headscope.analyses.links.syntax.statistics import (
     ALL,
+    DIRECTIONS,
     WITHOUT,
-    Words,
     by_offsets,
     dataset,
     every_head,
@@ -29,10 +30,10 @@ def test_offsets_by_hand() -> None:
     assert by_offsets(3, [-2, -1, 1], clip=True).tolist() == [[-1, -1, 0], [-1, 0, 1], [1, 2, 2]]
 
 
-def planted(sentences: int = 60, seed: int = 0) -> Words:
+def planted(sentences: int = 60, seed: int = 0) -> LinkSums:
     """Two layers of two heads: L1H0 knows det by rows, L0H1 guesses; the offset 1 is right at half of det."""
     draw = np.random.default_rng(seed)
-    words = Words([0, 1], 2, [-1, 1])
+    words = LinkSums(DIRECTIONS, [0, 1], 2, [-1, 1])
     for _ in range(sentences):
         relations = ["det", "nsubj", "root", "det", "obj", "punct"]
         right = draw.random((2, 2, 2, 6)) < 0.2
@@ -61,7 +62,7 @@ def test_a_planted_head_is_found() -> None:
 def test_a_best_head_of_noise_is_no_better_on_other_sentences() -> None:
     """All heads guess: the best one of 200 looks better than 0.2; scored on the other half it does not."""
     draw = np.random.default_rng(1)
-    words = Words(range(10), 10, [])
+    words = LinkSums(DIRECTIONS, range(10), 10, [])
     for _ in range(100):
         words.add(["obj"], draw.random((2, 10, 10, 1)) < 0.2, np.zeros((0, 1), bool))
     row = table(dataset(words)).set_index("relation").loc["obj"]
@@ -86,7 +87,7 @@ def test_few_instances_are_never_crowned() -> None:
 @given(seed=st.integers(0, 10_000), sizes=st.lists(st.integers(1, 9), min_size=1, max_size=12))
 def test_accuracies_are_means_of_bits(seed: int, sizes: list[int]) -> None:
     draw = np.random.default_rng(seed)
-    words, names, right = Words([0, 1, 2], 3, [1]), [], []
+    words, names, right = LinkSums(DIRECTIONS, [0, 1, 2], 3, [1]), [], []
     for size in sizes:
         names += (relations := list(draw.choice(["a", "b", "root"], size)))
         right.append(draw.random((19, size)) < 0.5)
@@ -105,9 +106,10 @@ def test_accuracies_are_means_of_bits(seed: int, sizes: list[int]) -> None:
     assert found.identical(again)
 
 
-def by_documents(draw: np.random.Generator, documents: int, share: float) -> Words:
+def by_documents(draw: np.random.Generator, documents: int, share: float) -> LinkSums:
     """Documents of ten sentences of three words; all heads are right with a chance that is each document's own."""
-    words = Words([0], 2, [-1, 1])
+    words = LinkSums(DIRECTIONS, [0], 2, [-1, 1])
+    words.clusters.kinds = {"documents"}
     for document in range(documents):
         own = draw.beta(share * 9, (1 - share) * 9)  # a correlation of 0.1 between words of a document
         for _ in range(10):
@@ -121,11 +123,11 @@ def test_intervals_are_over_documents() -> None:
     held, apart = 0, 0
     for seed in range(100):
         words = by_documents(np.random.default_rng(seed), 12, 0.4)
-        one = dataset(words, clusters="documents").sel(relation="obj").isel(direction=0, layer=0, head=0)
+        one = dataset(words).sel(relation="obj").isel(direction=0, layer=0, head=0)
         held += float(one["ci_low"]) <= 0.4 <= float(one["ci_high"])
         assert float(one["effective"]) == 12
         wide = float(one["ci_high"] - one["ci_low"])
-        sentences = Words([0], 2, [-1, 1])
+        sentences = LinkSums(DIRECTIONS, [0], 2, [-1, 1])
         sentences.answers = Answers(words.answers.width)
         bits = np.unpackbits(words.answers.bits(), axis=1, count=words.answers.width).T.astype(np.bool_)
         for number in range(120):
@@ -143,7 +145,7 @@ def test_intervals_are_over_documents() -> None:
 
 def test_few_documents_have_figures_but_no_interval_and_no_test() -> None:
     draw = np.random.default_rng(0)
-    found = dataset(by_documents(draw, 4, 0.4), clusters="documents")
+    found = dataset(by_documents(draw, 4, 0.4))
     row = table(found).set_index("relation").loc["obj"]
     assert row[["ci_low", "ci_high", "split_low", "split_high", "p", "q", "difference_low"]].isna().all()
     assert row[["accuracy", "split_accuracy", "difference"]].notna().all()
@@ -160,4 +162,4 @@ def test_false_discovery_by_hand() -> None:
 
 def test_no_sentence() -> None:
     with pytest.raises(InputError, match="treebank: expected at least one sentence, found none"):
-        dataset(Words([0], 1, []))
+        dataset(LinkSums(DIRECTIONS, [0], 1, []))

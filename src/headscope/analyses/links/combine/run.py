@@ -47,7 +47,7 @@ from headscope.runs.inputs import Inputs, told_once
 from headscope.runs.long import described
 from headscope.runs.outcome import Outcome, Total
 from headscope.runs.progress import bar
-from headscope.runs.safefile import Arrays
+from headscope.runs.safefile import Arrays, under
 from headscope.statistics.resample import Clusters
 
 _TOKENS = 512
@@ -55,16 +55,6 @@ _TOKENS = 512
 
 _CHUNK = 16
 """Features whose choices are looked at together."""
-
-
-class _Maps(Links):
-    """Links, with the maps of all heads."""
-
-    looks = True
-
-    def look(self, asked: Asked, maps: Maps) -> Maps:
-        """A layer's maps ``[head unit unit]``."""
-        return maps
 
 
 @returns_result
@@ -138,8 +128,8 @@ def combine_heads(
     both: Sequence[Direction] = ("row",) if symmetrise else DIRECTIONS  # a sum with the transpose has both
     directions = both if symmetrise or direction == "both" else (direction,)
     apart = min_separation if symmetrise else None
-    engine = _Maps(model, candidates, directions, (), rows)
-    engine.full, engine.aligned = False, not symmetrise
+    engine = Links(model, candidates, directions, (), rows)
+    engine.full, engine.aligned, engine.look = False, not symmetrise, _maps
     repeatable = corpus if isinstance(corpus, Corpus) else list(corpus)
     options = {"candidates": candidates, "direction": direction, "symmetrise": symmetrise, "rows": rows}
     options |= {"min_separation": apart, "sources": sources, "least": least, "seed": seed}
@@ -157,6 +147,11 @@ def combine_heads(
     return dataset(run.rows(), run.directions, run.layers, run.heads, meta)
 
 
+def _maps(_: Asked, maps: Maps) -> Maps:
+    """All of a layer's maps."""
+    return maps
+
+
 @dataclass(frozen=True)
 class _State:
     """What a pass has found up to a block."""
@@ -171,28 +166,26 @@ class _State:
         return self.arrays
 
 
+@dataclass
 class _Run:
     """Both passes over a corpus."""
 
-    def __init__(
-        self,
-        engine: _Maps,
-        corpus: Corpus | Sequence[Example],
-        apart: int | None,
-        seed: int,
-        sources: int,
-        limit: int | None,
-        batch_size: int,
-        progress: bool,
-    ) -> None:
-        self._engine, self._corpus, self._apart, self._seed = engine, corpus, apart, seed
-        self._limit, self._batch_size, self._progress = limit, batch_size, progress
-        self.directions = ["both"] if apart is not None else [way.name for way in engine.ways]
-        self.layers: list[int] = []
-        self.heads = 0
-        self.kind = ""
-        self.kept: tuple[Path, dict[str, Any]] | None = None
-        self._samples = Sample(sources), Sample(sources)
+    engine: Links
+    corpus: Corpus | Sequence[Example]
+    apart: int | None
+    seed: int
+    sources: int
+    limit: int | None
+    batch_size: int
+    progress: bool
+    kept: tuple[Path, dict[str, Any]] | None = None
+    layers: Sequence[int] = ()
+    heads: int = 0
+    kind: str = ""
+
+    def __post_init__(self) -> None:
+        self.directions = ["both"] if self.apart is not None else [way.name for way in self.engine.ways]
+        self._samples = Sample(self.sources), Sample(self.sources)
         self._alone: dict[tuple[str, int], tuple[Floats, float]] = {}
         self._documents: dict[tuple[str, int], set[int]] = {}
         self._sources: dict[str, int] = {}
@@ -204,8 +197,8 @@ class _Run:
 
     def over_inputs(self, work: Callable[[Asked, Pairs, int], None], title: str) -> Inputs:
         """One pass: what is done with the pairs of each input and its cluster. Returns what was read."""
-        engine, corpus = self._engine, self._corpus
-        inputs = engine.inputs(corpus, self._limit)
+        engine, corpus = self.engine, self.corpus
+        inputs = engine.inputs(corpus, self.limit)
         clusters, numbers = Clusters(), dict[int, int]()
 
         def numbered() -> Iterator[Asked]:
@@ -214,7 +207,7 @@ class _Run:
                 numbers[asked.number] = clusters.number(asked.document, asked.document_known)
                 yield asked
 
-        with self._folder(work) as folder, bar(corpus, self._limit, self._progress, title) as done:
+        with self._folder(work) as folder, bar(corpus, self.limit, self.progress, title) as done:
             behind, total = (0, Total[_State]()) if folder is None else folder.resume()
             if total.outcome.sums is not None:
                 self._take(total.outcome.sums.arrays)
@@ -222,7 +215,7 @@ class _Run:
             cuts = blocks(
                 numbered(),
                 size=inputs_of_block(engine.model, corpus),
-                batch_size=self._batch_size,
+                batch_size=self.batch_size,
                 tokens_per_batch=_TOKENS,
                 same_length=engine.model.same_length,
             )
@@ -256,7 +249,7 @@ class _Run:
             yield None
             return
         place, run = self.kept
-        now, name = circumstances(self._engine.model.device), work.__name__
+        now, name = circumstances(self.engine.model.device), work.__name__
         with Folder(place / name, {**run, "pass": name}, _State, circumstances=now) as folder:
             try:
                 yield folder
@@ -294,14 +287,7 @@ class _Run:
             label: link for label, link in zip(labels, arrays["links"].tolist(), strict=True) if link
         }
         for half, sample in enumerate(self._samples):
-            prefix = f"sample{half}/"
-            sample.take(
-                {
-                    name.removeprefix(prefix): array
-                    for name, array in arrays.items()
-                    if name.startswith(prefix)
-                }
-            )
+            sample.take(under(arrays, f"sample{half}/"))
         for place, name in enumerate(arrays["alone"].tolist()):
             half, _, label = name.partition(" ")
             self._alone[label, int(half)] = arrays[f"right{place}"], float(arrays[f"n{place}"])
@@ -317,7 +303,7 @@ class _Run:
         work: Callable[[Asked, Pairs, int], None],
         done: Callable[[int], None],
     ) -> None:
-        for _, (answered, _, shape) in worked(batches, self._engine.run, done):
+        for _, (answered, _, shape) in worked(batches, self.engine.run, done):
             self.layers, self.heads = shape
             while answered:  # the maps of a batch go before those of the next come
                 self._one(answered.pop(), numbers, work)
@@ -330,18 +316,18 @@ class _Run:
             work(answered.asked, pairs, cluster)
 
     def _pairs(self, answered: Answered) -> Iterator[Pairs]:
-        if self._apart is None:
+        if self.apart is None:
             return directed(answered, self.directions, self.heads)
-        return undirected(answered, self._apart, self.heads)
+        return undirected(answered, self.apart, self.heads)
 
     def _half(self, cluster: int) -> int:
         """Put one of two clusters that follow each other in each half."""
-        return int(np.random.default_rng([self._seed, cluster // 2]).integers(2)) ^ (cluster % 2)
+        return int(np.random.default_rng([self.seed, cluster // 2]).integers(2)) ^ (cluster % 2)
 
     def choose(self, asked: Asked, pairs: Pairs, cluster: int) -> None:
         """Add to the pairs that are fitted on, and to the scores of each head alone."""
         half = self._half(cluster)
-        generator = np.random.default_rng([self._seed, 1, asked.number])
+        generator = np.random.default_rng([self.seed, 1, asked.number])
         self._samples[half].add(pairs, cluster, generator)
         for labels, sources in pairs.labelled():
             counted = sources[pairs.counts[sources]]
@@ -364,11 +350,11 @@ class _Run:
         """Choose and fit on both halves, for each label with enough sources. Raises `InputError` without any link."""
         labels = [label for label in self._sources if label != ALL]
         if not labels:
-            apart = "" if self._apart is None else f" of units {self._apart} or more apart"
+            apart = "" if self.apart is None else f" of units {self.apart} or more apart"
             raise InputError(f"corpus: expected at least one link{apart}, found none")
         labels.sort(key=lambda label: (-self._sources[label], label))
         for label in (
-            list(labels) if self._apart is not None else ()
+            list(labels) if self.apart is not None else ()
         ):  # without direction several may be the same
             first = next(other for other in labels if self._links[other] == self._links[label])
             self._same.setdefault(first, []).append(label)
@@ -384,7 +370,7 @@ class _Run:
             for half, sample in enumerate(self._samples):
                 right, n = self._alone[label, half]
                 best = systems(right / n)
-                coefficients, factors = fit(*sample.of(label), self._seed)
+                coefficients, factors = fit(*sample.of(label), self.seed)
                 weights.append(np.concatenate([best, coefficients[None]]))
                 applied.append(np.concatenate([best, factors[None]]))
             self._weights[label], self._fitted[label] = np.stack(weights), np.stack(applied)
@@ -404,11 +390,11 @@ class _Run:
 
     def rows(self) -> dict[str, tuple[dict[str, Floats], Floats | None]]:
         """What `dataset` takes of each label."""
-        scores = len(SOURCES) + (1 if self._apart is None else len(CONTACTS))
+        scores = len(SOURCES) + (1 if self.apart is None else len(CONTACTS))
         rows: dict[str, tuple[dict[str, Floats], Floats | None]] = {}
         for label, scored in self._scored.items():
             if label in self._fitted:
-                rows[label] = scored.figures(rate=self._apart is None), self._weights[label]
+                rows[label] = scored.figures(rate=self.apart is None), self._weights[label]
                 continue
             none = np.full((len(SYSTEMS) + 1, scores), np.nan)
             row = dict.fromkeys(("value", "ci_low", "ci_high"), none)

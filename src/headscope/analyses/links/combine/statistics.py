@@ -8,7 +8,6 @@ stand beside it are chosen on the same halves.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ from headscope.analyses.links.questions import ALL
 from headscope.core.arrays import Bools, Floats, Ints
 from headscope.core.heads import Head
 from headscope.core.lazy import module
+from headscope.measures.dataset import describe
 from headscope.statistics import jackknife
 from headscope.statistics.jackknife import share_interval
 from headscope.views.digits import signed
@@ -449,7 +449,7 @@ def dataset(
             "layer": list(layers),
             "head": np.arange(heads),
         },
-        attrs={"meta": json.dumps(meta, ensure_ascii=False)},
+        attrs=describe(meta),
     )
 
 

@@ -75,18 +75,50 @@ class Coref(Section):
         """Among what heads choose, in the sentences."""
         return self.result["candidates"].values[0]
 
+    def best(self, kind: Any) -> tuple[Head, float]:
+        """The head that chooses best among these candidates, and its accuracy."""
+        result: Any = self.result
+        head = best_head(result, kind)
+        figures = result["accuracy"].sel(candidates=kind, layer=head.layer, head=head.head, type="all")
+        return head, float(figures)
+
+    @property
+    def rule(self) -> tuple[str, str]:
+        """The best rule, and its accuracy in per cent."""
+        rules: Any = self.result["rules"].sel(type="all")
+        return in_words(str(rules["rule"].values[rules.values.argmax()])), percent(float(rules.max()))
+
     def headline(self) -> str:
         """What the best head finds, and the best rule."""
-        result: Any = self.result
-        kind = self.first
-        head, rules = best_head(result, kind), result["rules"].sel(type="all")
-        scores = result["accuracy"].sel(candidates=kind, layer=head.layer, head=head.head, type="all")
-        rule = in_words(str(rules["rule"].values[rules.values.argmax()]))
-        return f"{head} finds {percent(float(scores))} of antecedents, {rule} {percent(float(rules.max()))}"
+        (head, accuracy), (rule, score) = self.best(self.first), self.rule
+        return f"{head} finds {percent(accuracy)} of antecedents, {rule} {score}"
 
     def findings(self) -> list[list[Part]]:
-        """A sentence for the summary."""
-        return [_finding(self.result, self.first, self._reason(self.first))]
+        """The head that chooses antecedents best, and the best rule, for the summary."""
+        kind, (rule, score) = self.first, self.rule
+        head, accuracy = self.best(kind)
+        figures = self.result.sel(candidates=kind)
+        split, times, choices = (
+            percent(float(figures["split"])),
+            int(figures["times"]),
+            int(figures["choices"]),
+        )
+        chosen = ""
+        if choices and (split != percent(accuracy) or times < choices):
+            chosen = (
+                f" (the head that is best on {CHOSEN_ON} of the documents, {head} in {times} of {choices} choices, of "
+                f"{split} on the rest)"
+            )
+        return [
+            [
+                text(f"Of {int(self.result['n'].values[0]):,} mentions, "),
+                head_name(head, self._reason(kind)),
+                text(
+                    f" finds the antecedent of {percent(accuracy)} among {ABOUT[kind]}{chosen}; the best rule, {rule}, "
+                    f"of {score}.{_compared(figures)}"
+                ),
+            ]
+        ]
 
     def named(self) -> Iterator[tuple[Head, int]]:
         """The best heads, on the texts of their mentions."""
@@ -211,10 +243,6 @@ class Coref(Section):
 
     def _reason(self, candidates: str) -> Reason:
         """The best head for a definition of candidates, on the first mention that is shown."""
-        kind: Any = candidates
-        result: Any = self.result
-        head, figures = best_head(result, kind), result.sel(candidates=candidates)
-        accuracy = float(figures["accuracy"].sel(layer=head.layer, head=head.head, type="all"))
         n = int(self.result["n"].values[0])
         shown = [
             (example, mention["pin"], "right" if mention["right"] else "wrong")
@@ -224,7 +252,7 @@ class Coref(Section):
         example, pin, here = shown[0] if shown else (None, None, None)
         return because(
             f"among {candidates.replace('_', ' ')}: finds the antecedent of",
-            percent(accuracy),
+            percent(self.best(candidates)[1]),
             f"of {n:,} mentions, {CORPUS}",
             example=example,
             pin=pin,
@@ -276,30 +304,6 @@ def in_words(name: str) -> str:
     'head match, else nearest'
     """
     return name.replace("_else_", ", else ").replace("_", " ")
-
-
-def _finding(result: Any, kind: Any, reason: Reason) -> list[Part]:
-    """The head that chooses antecedents best among these candidates, and the best rule."""
-    head = best_head(result, kind)
-    figures = result.sel(candidates=kind)
-    accuracy = float(figures["accuracy"].sel(layer=head.layer, head=head.head, type="all"))
-    rules = result["rules"].sel(type="all")
-    rule = str(rules["rule"].values[rules.values.argmax()])
-    split, times, choices = percent(float(figures["split"])), int(figures["times"]), int(figures["choices"])
-    chosen = ""
-    if choices and (split != percent(accuracy) or times < choices):
-        chosen = (
-            f" (the head that is best on {CHOSEN_ON} of the documents, {head} in {times} of {choices} choices, of "
-            f"{split} on the rest)"
-        )
-    return [
-        text(f"Of {int(result['n'].values[0]):,} mentions, "),
-        head_name(head, reason),
-        text(
-            f" finds the antecedent of {percent(accuracy)} among {ABOUT[kind]}{chosen}; the best rule, "
-            f"{rule.replace('_', ' ')}, of {percent(float(rules.max()))}.{_compared(figures)}"
-        ),
-    ]
 
 
 def _compared(figures: Any) -> str:

@@ -7,7 +7,6 @@ from the mention's is the prediction; it is right where it is the head word of a
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ from headscope.core.heads import Head
 from headscope.corpora import Example
 from headscope.corpora.conll2012 import pronoun
 from headscope.errors import InputError
-from headscope.measures.dataset import description
+from headscope.measures.dataset import describe, description
 from headscope.measures.tidy import papers
 from headscope.statistics.resample import Ratios, Resampling
 
@@ -189,7 +188,7 @@ def dataset(mentions: LinkSums, *, seed: int = 0, meta: Mapping[str, Any] | None
         "head": np.arange(mentions.heads),
         "rule": list(RULES),
     }
-    result = xr.Dataset(variables, coords, {"meta": json.dumps(described, ensure_ascii=False)})
+    result = xr.Dataset(variables, coords, describe(described))
     return result.transpose("candidates", "rule", "type", "layer", "head")
 
 

@@ -59,12 +59,13 @@ def shown(result: Any) -> Shown:
 
 def _best(rows: Any) -> str:
     """The heads of the largest F1, a column a score; the best baseline; the best head, chosen on other sentences."""
+    from headscope.analyses.links.negation.statistics import SCORES
+
     heads = rows[rows["system"] == "head"]
-    wide = heads.pivot(index=["layer", "head", "paper"], columns="score", values="value").reset_index()
-    more = ["ci_low", "ci_high", "difference", "q", "n"]
-    ends = heads[heads["score"] == "f1"].set_index(["layer", "head"])[more]
-    wide = wide.join(ends, on=["layer", "head"]).sort_values("f1", ascending=False, kind="stable")
-    columns = ["layer", "head", "paper", "precision", "recall", "f1", *more]
+    values = {score: heads.loc[heads["score"] == score, "value"].to_numpy() for score in SCORES}
+    wide = heads[heads["score"] == "f1"].assign(**values)
+    wide = wide.sort_values("f1", ascending=False, kind="stable")
+    columns = ["layer", "head", "paper", *SCORES, "ci_low", "ci_high", "difference", "q", "n"]
     table = _few(
         "the heads of the largest F1, with its 95 % interval (given the choice), and what it is more than that "
         "of the best baseline",

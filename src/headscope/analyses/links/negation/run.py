@@ -10,11 +10,11 @@ import xarray as xr
 
 from headscope.analyses.links.engine import Engine
 from headscope.analyses.links.negation.statistics import OUTSIDE, RULES, SCOPE, counts, dataset, rules
-from headscope.analyses.links.questions import Asked, Way, by_chance
+from headscope.analyses.links.questions import Asked, Way
 from headscope.analyses.links.sums import LinkSums
 from headscope.analyses.long_runs import long_run
 from headscope.analyses.options import Options
-from headscope.core.arrays import Bools, Floats
+from headscope.core.arrays import Bools
 from headscope.core.link import Link, Span
 from headscope.core.validation import Seed
 from headscope.corpora import Example
@@ -82,10 +82,6 @@ class _Scopes(Engine):
         """Whether the rules put a word into the scope."""
         cue = np.isin(np.arange(len(asked.words or ())), asked.cue or ())
         return rules(cue)[:, _others(asked)]
-
-    def shares(self, asked: Asked) -> Floats:
-        """How likely a word looks at the cue by chance."""
-        return by_chance(asked.question, self.ways)[None]
 
 
 def _others(example: Example) -> list[int]:

@@ -14,7 +14,7 @@ from headscope.analyses.links.engine import Answered, Engine
 from headscope.analyses.links.questions import Asked, Way
 from headscope.analyses.links.sums import LinkSums
 from headscope.analyses.links.syntax import trees as spanning
-from headscope.analyses.links.syntax.statistics import DIRECTIONS, Words, by_offsets, dataset
+from headscope.analyses.links.syntax.statistics import DIRECTIONS, by_offsets, dataset
 from headscope.analyses.long_runs import long_run
 from headscope.analyses.options import Options
 from headscope.core.arrays import Bools, Ints
@@ -51,7 +51,7 @@ def _figures(sums: LinkSums, meta: dict[str, Any], about: Mapping[str, Any]) -> 
             "trees: no sentence has two words, so no tree has an edge", HeadscopeWarning, stacklevel=3
         )
         return result
-    total = Words(sums.layers, sums.heads, spanning.CHAINS)
+    total = LinkSums(DIRECTIONS, sums.layers, sums.heads, spanning.CHAINS)
     total.count, total.clusters, total.answers = sums.count, sums.clusters, sums.others[_TREES]
     more = dataset(total, **options)
     joined = xr.concat([result, more.sel(relation=[spanning.UAS, spanning.UUAS])], "relation", join="outer")
@@ -151,7 +151,8 @@ class Dependencies(Engine):
             Way(name, direction, "any") for name, direction in zip(DIRECTIONS, ("row", "column"), strict=True)
         ]
         super().__init__(model, ways, offsets, rows=rows, token_types=not code)
-        self.settles, self.looks = code, trees
+        self.settle = self._possessive if code else None
+        self.look = self._edges if trees else None
 
     def links(self, example: Example) -> Sequence[Link]:
         """The links from each word to its head; the root has none."""
@@ -160,9 +161,9 @@ class Dependencies(Engine):
     def guesses(self, asked: Asked) -> Bools:
         """Whether the words at the offsets are the heads."""
         _, heads, relations = gold(asked)
-        return by_offsets(len(relations), self.baselines, clip=self.settles) == heads
+        return by_offsets(len(relations), self.baselines, clip=self.settle is not None) == heads
 
-    def settle(self, asked: Asked, right: Bools, chosen: Ints) -> Bools:
+    def _possessive(self, asked: Asked, right: Bools, chosen: Ints) -> Bools:
         """The released code: a ``poss`` before ``'s`` is right as well where the head of it is chosen for ``'s``."""
         words, heads, relations = gold(asked)
         before = [
@@ -171,18 +172,18 @@ class Dependencies(Engine):
         right[..., :-1] |= (chosen[..., 1:] == heads[:-1]) & np.array(before, np.bool_)
         return right
 
-    def look(self, asked: Asked, maps: npt.NDArray[Any]) -> Bools:
+    def _edges(self, asked: Asked, maps: npt.NDArray[Any]) -> Bools:
         """The edges of a layer's spanning trees that are right."""
         return spanning.edges(maps, gold(asked)[1])
 
     def begin(self, sums: LinkSums) -> None:
         """Beside the words, the edges of whole trees."""
-        if self.looks:
+        if self.look is not None:
             sums.others[_TREES] = sums.empty(len(spanning.CHAINS))
 
     def add(self, sums: LinkSums, answered: Answered, cluster: int) -> None:
         """The words of a sentence, and the edges of its trees."""
         super().add(sums, answered, cluster)
-        if self.looks:
+        if self.look is not None:
             edges = spanning.instances(sums, answered.looked, gold(answered.asked)[1])
-            sums.add_other(_TREES, *edges, cluster)
+            sums.add(*edges, cluster, other=_TREES)

@@ -56,22 +56,9 @@ def by_offsets(count: int, offsets: Sequence[int], *, clip: bool = False) -> Int
     return np.where((words >= 0) & (words < count), words, -2)
 
 
-class Words(LinkSums):
-    """Which predictions were right for each word of a treebank, ``[direction layer head word]``.
-
-    Args:
-        layers, heads: of the model; a head that a layer does not have is never right.
-        offsets: of the baselines.
-    """
-
-    def __init__(self, layers: Sequence[int], heads: int, offsets: Sequence[int]) -> None:
-        super().__init__(DIRECTIONS, layers, heads, offsets)
-
-
 def dataset(
     words: LinkSums,
     *,
-    clusters: str | None = None,
     seed: int = 0,
     least: int = 100,
     meta: Mapping[str, Any] | None = None,
@@ -93,7 +80,6 @@ def dataset(
         subsets,
         axis="relation",
         rule="offset",
-        clusters=clusters,
         seed=seed,
         least=least,
         meta=described,
