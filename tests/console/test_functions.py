@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import sys
-import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -15,7 +14,7 @@ from headscope.analyses import analyses
 from headscope.analyses.record import Analysis, Command
 from headscope.console import functions
 from headscope.console.commands import Made
-from headscope.console.functions import Parameter, documented, parameters, sentence, typed
+from headscope.console.functions import Parameter, check, documented, parameters, sentence, typed
 from headscope.core.validation import hints_of
 from headscope.errors import InputError
 
@@ -76,35 +75,9 @@ def function(
     """
 '''
 OTHER = 'from typing import Literal\nKind = Literal["a", "b"]\nLEAST: int = 10 * 2\n'
-OPTIONS = '''
-from dataclasses import dataclass
-from typing import TypedDict
-
-from headscope.core.validation import Count
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """How.
-
-    Attributes:
-        batch_size: inputs in a batch.
-        limit: at most this many.
-        progress: show it.
-    """
-
-    batch_size: Count = 32
-    limit: Count | None = None
-    progress: bool = False
-
-
-class Reading(TypedDict, total=False):
-    batch_size: Count
-    limit: Count | None
-'''
 UNPACKED = '''
 from typing import Unpack
-from headscope.run_options import Reading, with_options
+from headscope.analyses.options import Reading, with_options
 
 
 @with_options(batch_size=16)
@@ -122,11 +95,8 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Files of the package that are made up."""
     for name, text in {"made": MADE, "other": OTHER, "unpacked": UNPACKED}.items():
         (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
-    options = types.ModuleType("headscope.run_options")
-    monkeypatch.setitem(sys.modules, "headscope.run_options", options)
-    exec(OPTIONS, vars(options))
     monkeypatch.setattr(sys.modules["headscope"], "__file__", str(tmp_path / "__init__.py"))
-    caches = (parameters, documented, functions._file, functions._statements)
+    caches = (parameters, functions._function, functions._statements)
     for each in caches:
         each.cache_clear()
     yield
@@ -203,14 +173,15 @@ def test_what_a_docstring_says(made: None) -> None:
 def test_a_number_out_of_bounds(name: str, value: float, sentence: str, made: None) -> None:
     taken: Parameter = parameters("headscope.made:function")[name]
     with pytest.raises(InputError, match=f"^{sentence}$"):
-        taken.check(value)
-    taken.check(taken.default)
+        check(name, value, taken.hint)
+    check(name, taken.default, taken.hint)
 
 
 def test_options_of_a_run_that_a_decorator_makes(made: None) -> None:
     taken = parameters("headscope.unpacked:function")
-    assert [*taken] == ["model", "rows", "batch_size", "limit"]
-    assert (taken["batch_size"].default, taken["batch_size"].doc) == (16, "inputs in a batch.")
+    assert [*taken] == ["model", "rows", "batch_size", "limit", "engine", "progress"]
+    assert taken["batch_size"].default == 16
+    assert taken["batch_size"].doc == "inputs in a batch, at most; long ones come in fewer."
     assert (taken["limit"].default, taken["limit"].doc) == (None, "of sentences.")
     assert typed(taken["limit"].hint)[1]["min"] == 1
 

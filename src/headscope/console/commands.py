@@ -17,7 +17,7 @@ from headscope.analyses.shown import Written
 from headscope.console import options as console
 from headscope.console import sources
 from headscope.console.engines import EngineOptions
-from headscope.console.functions import Parameter, documented, parameters, sentence, typed
+from headscope.console.functions import Parameter, check, documented, parameters, sentence, typed
 from headscope.console.groups import parameters_of
 from headscope.errors import InputError
 
@@ -201,8 +201,8 @@ class Made:
         for name, written in files.items():
             if written is not None:
                 console.check_places(given[name], suffixes=written.suffixes)
-        for option in self.options.values():
-            option.check(self._value(option, given))
+        for name, option in self.options.items():
+            check(name, self._value(option, given), option.hint)
         if self.command.checks:
             self._call(self.command.checks, given)
 

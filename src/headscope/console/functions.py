@@ -8,52 +8,40 @@ from __future__ import annotations
 
 import ast
 import builtins
-import importlib
 import inspect
 import re
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
-from functools import cache, cached_property, partial
+from copy import copy
+from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, Union, Unpack, get_args, get_origin
 
 import typer
 
 from headscope.analyses import analyses
+from headscope.analyses.options import with_options
+from headscope.core.lazy import attribute, module
 from headscope.core.validation import Expected, expect
 
 
-@dataclass(frozen=True)
-class Parameter:
+class Parameter(NamedTuple):
     """One parameter of a function, as its source says it.
 
     Attributes:
         name: its name.
+        hint: its annotation. Classes that need not be loaded are empty ones of their name.
+        default: its default, or `inspect.Parameter.empty`.
         keyword: whether it stands behind the ``*``.
         doc: what the docstring says of it.
     """
 
     name: str
+    hint: Any
+    default: Any
     keyword: bool
     doc: str
-    _hint: Callable[[], Any]
-    _default: Callable[[], Any]
-
-    @cached_property
-    def hint(self) -> Any:
-        """Its annotation. Classes that need not be loaded are empty ones of their name."""
-        return self._hint()
-
-    @cached_property
-    def default(self) -> Any:
-        """Its default, or `inspect.Parameter.empty`."""
-        return self._default()
-
-    def check(self, value: object) -> None:
-        """Raise `InputError` for a number that the annotation does not allow."""
-        check(self.name, value, self.hint)
 
 
 def check(name: str, value: object, hint: Any) -> None:
@@ -65,65 +53,44 @@ def check(name: str, value: object, hint: Any) -> None:
 @cache
 def parameters(path: str) -> Mapping[str, Parameter]:
     """The parameters of a function by their names; `path` is such as ``headscope.analyses.distance.run:distance``."""
-    node, docs, names = _function(path), documented(path), _Names(path.partition(":")[0])
-    given = node.args
-    before = [*given.posonlyargs, *given.args]
-    ends: list[ast.expr | None] = [*[None] * (len(before) - len(given.defaults)), *given.defaults]
-    rows = [*zip(before, ends, strict=True), *zip(given.kwonlyargs, given.kw_defaults, strict=True)]
-    named = [
-        Parameter(
-            argument.arg,
-            place >= len(before),
-            docs.get(argument.arg, ""),
-            partial(_value, argument.annotation, names, Any),
-            partial(_value, default, names, inspect.Parameter.empty),
+    function, docs = _function(path), documented(path)
+    return {
+        name: Parameter(
+            name,
+            function.__annotations__.get(name),
+            taken.default,
+            taken.kind is taken.KEYWORD_ONLY,
+            docs.get(name, ""),
         )
-        for place, (argument, default) in enumerate(rows)
-    ]
-    return {parameter.name: parameter for parameter in (*named, *_unpacked(node, docs, names))}
+        for name, taken in inspect.signature(function).parameters.items()
+        if taken.kind is not taken.VAR_KEYWORD
+    }
 
 
-def _unpacked(node: ast.FunctionDef, docs: Mapping[str, str], names: _Names) -> Iterator[Parameter]:
-    """What ``**options: Unpack[Kind]`` takes: fields of the `RunOptions` beside it, with a decorator's defaults."""
-    kind = node.args.kwarg.annotation if node.args.kwarg else None
-    if not isinstance(kind, ast.Subscript) or ast.unparse(kind.value) != "Unpack":
-        return
-    name = ast.unparse(kind.slice)
-    module = importlib.import_module(
-        next(imported for imported in names.imported() if imported[1] == name)[0]
-    )
-    calls = [decorator for decorator in node.decorator_list if isinstance(decorator, ast.Call)]
-    defaults = {keyword.arg: _value(keyword.value, names) for call in calls for keyword in call.keywords}
-    descriptions = described(inspect.getdoc(module.RunOptions) or "")
-    hints = get_type_hints(getattr(module, name), include_extras=True)
-    for option in fields(module.RunOptions):
-        if option.name in hints:
-            doc, default = (
-                docs.get(option.name) or descriptions[option.name],
-                defaults.get(option.name, option.default),
-            )
-            yield Parameter(
-                option.name, True, doc, partial(hints.get, option.name), partial(_as_it_is, default)
-            )
-
-
-def _as_it_is(value: Any) -> Any:
-    return value
+def documented(path: str) -> Mapping[str, str]:
+    """What the docstring of a function says of its parameters, also of those that it hands on."""
+    return described(inspect.getdoc(_function(path)) or "")
 
 
 @cache
-def documented(path: str) -> Mapping[str, str]:
-    """What the docstring of a function says of its parameters, also of those that it hands on."""
-    return described(ast.get_docstring(_function(path)) or "")
-
-
-def _function(path: str) -> ast.FunctionDef:
+def _function(path: str) -> Callable[..., Any]:
+    """A function of the signature and the docstring that stand in the source, and of the options of a run."""
     module, _, name = path.partition(":")
-    return next(
-        statement
-        for statement in _statements(module)
-        if isinstance(statement, ast.FunctionDef) and statement.name == name
+    node = copy(
+        next(one for one in _statements(module) if isinstance(one, ast.FunctionDef) and one.name == name)
     )
+    added = {
+        str(word.arg): _value(word.value, module)
+        for call in node.decorator_list
+        if isinstance(call, ast.Call)
+        for word in call.keywords
+    }
+    node.body, node.decorator_list, node.returns = node.body[:1], [], None
+    names = _names(node.args, module)
+    exec(compile(ast.Module([node], []), module, "exec", dont_inherit=True), names)
+    made: Callable[..., Any] = names[name]
+    rest = [hint for hint in made.__annotations__.values() if get_origin(hint) is Unpack]
+    return with_options(**added)(made) if rest else made
 
 
 def described(docstring: str) -> dict[str, str]:
@@ -189,7 +156,7 @@ def typed(hint: Any, *, repeatable: bool = False) -> tuple[Any, dict[str, Any]]:
 
 
 def _bounds(kind: type, expected: Expected | None) -> dict[str, Any]:
-    """Bounds for the help. `Parameter.check` refuses what is beyond them, in a sentence: Typer would in three lines."""
+    """Bounds for the help. `check` refuses what is beyond them, in a sentence: Typer would in three lines."""
     if expected is None or kind is bool:
         return {}
     ends = {"min": expected.least, "max": expected.most}
@@ -224,91 +191,57 @@ def _kinds(hint: Any, expected: Expected | None = None) -> Iterator[tuple[Any, E
         yield hint, expected
 
 
-class _Names(dict[str, Any]):
-    """What names mean in a module, as far as they are asked for."""
+class _Foreign(type):
+    """The type of what is not loaded: a class of that name, or a module of such classes."""
 
-    def __init__(self, module: str) -> None:
-        super().__init__()
-        self.module = module
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return _named(name, f"{cls.__module__}.{cls.__name__}")
 
-    def __missing__(self, name: str) -> Any:
-        if hasattr(builtins, name):
-            raise KeyError(name)
-        self[name] = self._resolved(name)
-        return self[name]
-
-    def _resolved(self, name: str) -> Any:
-        if hasattr(loaded := sys.modules.get(self.module), name):
-            return getattr(loaded, name)
-        for node in _statements(self.module):
-            if isinstance(node, ast.Assign) and any(ast.unparse(target) == name for target in node.targets):
-                return _value(node.value, self)
-            if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == name and node.value:
-                return _value(node.value, self)
-        for module, alias, meant in self.imported():
-            if alias == name:
-                return _imported(module, meant)
-        return type(name, (), {})
-
-    def imported(self) -> Iterator[tuple[str, str, str]]:
-        """What the module imports: from where (empty: a module itself), by which name, and its own name there."""
-        for node in _statements(self.module):
-            if isinstance(node, ast.Import | ast.ImportFrom):
-                for imported in node.names:
-                    yield getattr(node, "module", ""), imported.asname or imported.name, imported.name
-
-
-def _imported(module: str, name: str) -> Any:
-    """What is imported: of headscope told from its source, of Python itself, of others a class of that name."""
-    if _ours(module):
-        within = f"{module}.{name}"
-        return _Module(within) if _file(within) else _Names(module)[name]
-    if (module or name).split(".")[0] in sys.stdlib_module_names:
-        return getattr(importlib.import_module(module), name) if module else importlib.import_module(name)
-    return _Module(name)
-
-
-class _Module:
-    """A module that is not loaded, for its names."""
-
-    def __init__(self, name: str) -> None:
-        self._names = _Names(name)
-
-    def __getattr__(self, name: str) -> Any:
-        return self._names[name]
-
-    def __class_getitem__(cls, _: Any) -> Any:
+    def __getitem__(cls, _: Any) -> Any:
         return cls
 
 
-def _value(node: ast.expr | None, names: _Names, none: Any = None) -> Any:
-    """What an expression of the source gives; `none` where there is none."""
-    if node is None:
-        return none
-    return eval(compile(ast.Expression(node), "<source>", "eval"), {"__builtins__": builtins}, names)
+def _value(node: ast.expr, module: str) -> Any:
+    """What an expression of the source gives."""
+    return eval(compile(ast.Expression(node), module, "eval"), _names(node, module))
 
 
-def _ours(module: str) -> bool:
-    """Whether a module is of headscope, or of a plug-in."""
-    return module.split(".")[0] in {record.package.split(".")[0] for record in analyses().values()}
+def _names(node: ast.AST, module: str) -> dict[str, Any]:
+    """What the names in a part of the source mean."""
+    return {name.id: _named(name.id, module) for name in ast.walk(node) if isinstance(name, ast.Name)}
 
 
-@cache
-def _file(module: str) -> Path | None:
-    """Where the source of a module of headscope, or of a plug-in, is; None of any other."""
-    if not _ours(module):
-        return None
-    package, *names = module.split(".")
-    place = Path(str(sys.modules[package].__file__)).parent.joinpath(*names)
-    files = (place.with_name(f"{place.name}.py"), place / "__init__.py")
-    return next((file for file in files if file.is_file()), None)
+def _named(name: str, place: str) -> Any:
+    """What a name means in a module of headscope or of a plug-in, of which only what is of Python itself is loaded."""
+    for there in (sys.modules.get(place), builtins):
+        if hasattr(there, name):
+            return getattr(there, name)
+    for node in _statements(place):
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if any(ast.unparse(target) == name for target in targets):
+                return _value(node.value, place)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            for given in node.names:
+                if (given.asname or given.name) == name:
+                    source = getattr(node, "module", "")
+                    if (source or name).split(".")[0] not in sys.stdlib_module_names:
+                        return _named(given.name, source or name)
+                    return attribute(f"{source}:{given.name}") if source else module(given.name)
+    return _Foreign(name, (), {"__module__": place})
 
 
 @cache
 def _statements(module: str) -> Sequence[ast.stmt]:
-    """The statements of a module, those for types only as well; none where it has no file."""
-    file = _file(module)
-    if file is None:
+    """The statements of a module of headscope, or of a plug-in, those for types only as well; of any other none."""
+    package, *names = module.split(".")
+    if package not in {record.package.split(".")[0] for record in analyses().values()}:
+        return ()
+    place = Path(str(sys.modules[package].__file__)).parent.joinpath(*names)
+    file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+    if not file.is_file():
         return ()
     body = ast.parse(file.read_text(encoding="utf-8")).body
     return [
