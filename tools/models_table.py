@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "models.md"
@@ -22,8 +24,14 @@ Two mechanisms feed the same record. *interface*: the model takes its attention 
 also works for modules that are not of transformers at all. What a model has beside q and k (a bias such as ALiBi or
 relative positions, a softcap, a sink, fewer key heads than query heads) is recorded and named in the last column.
 
-| family | class | way in | parts: layers × heads | weights | recomputed | output, eager | output, fused | |
-|---|---|---|---|---|---|---|---|---|
+One pass follows the residual stream (`headscope/attention/stream.py`), with the norms' divisors as they are on the
+input. The column *stream* says what are sums over who wrote it: the *scores* of heads (`reads`, `composition`), and the
+*logits* of a causal language model (`attribute`, roles of copying and of copy suppression). *weights* says that a norm
+stands between the stream and attention, so that heads are told from weights alone (`writes`); *edges* that no norm
+stands behind W_O, so that what a head writes can be handed on by itself (`patch --curve`).
+
+| family | class | way in | parts: layers × heads | weights | recomputed | output, eager | output, fused | stream | |
+|---|---|---|---|---|---|---|---|---|---|
 """
 
 UNSEEN = """
@@ -125,6 +133,42 @@ def families_in(page: Path) -> list[str]:
     return [str(row) for row in rows]
 
 
+def stream(model: Any, inputs: dict[str, Any]) -> str:
+    """What of a model is told from its residual stream."""
+    import torch
+
+    from headscope.attention.circuits import circuits
+    from headscope.attention.edges import Graph
+    from headscope.attention.outputs import Outputs
+    from headscope.attention.residual import written
+    from headscope.attention.stream import Reader
+    from headscope.errors import HeadscopeError
+
+    ready = {name: value[:1] for name, value in inputs.items()}
+
+    def scores() -> None:
+        read = Reader(model, ready).read(ready)
+        record = read.calls[-1].record
+        read.terms((record.q[0, 0] @ record.keys[0, 0].detach().T).sum()[None])
+
+    def edges() -> None:
+        written(model, ready, 0, 0)
+        Graph(model, Outputs(model, ready), ready)
+
+    told = {
+        "scores": scores,
+        "logits": lambda: written(model, ready, 0, 0),
+        "weights": lambda: circuits(model, [3, 4, 5], 2),
+        "edges": edges,
+    }
+    found: list[str] = []
+    for name, told_of in told.items():
+        with suppress(HeadscopeError), torch.enable_grad():
+            told_of()
+            found.append(name)
+    return ", ".join(found) or "–"
+
+
 def hybrid_row(kind: str) -> str:
     """A model of which not all layers attend: what is said of it, and its implicit maps."""
     import torch
@@ -164,7 +208,10 @@ def main() -> None:
         moved = ["moved by padding"] if model.same_length else []
         lacking = ["not all layers"] if model.unseen else []
         traits = ", ".join([*found.traits, *moved, *lacking])
-        lines.append(f"| {family.name} | `{family.cls}` | {found.way} | {parts} | {figures} | {traits} |\n")
+        told = stream(model, family.inputs)
+        lines.append(
+            f"| {family.name} | `{family.cls}` | {found.way} | {parts} | {figures} | {told} | {traits} |\n"
+        )
     lines.append(UNSEEN)
     lines += [hybrid_row(kind) for kind in KNOWN if HYBRIDS[kind][2]]
     lines.append(FOOT)
