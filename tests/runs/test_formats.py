@@ -14,9 +14,9 @@ import pytest
 from headscope.analyses.distance.statistics import PairDocuments, PairSums
 from headscope.core.heads import Head
 from headscope.core.tokens import Tokens
+from headscope.errors import InputError
 from headscope.measures.sums import Documents, Ratios, Sums
 from headscope.runs.checkpoint import Folder, restored
-from headscope.runs.outcome import Outcome
 from headscope.runs.parts import merge_parts
 from headscope.runs.safefile import FormatError, decode, encode
 
@@ -157,7 +157,7 @@ def test_blocks_of_before_hold_what_is_gathered_today(text: str, gather: type, k
     for number, data in enumerate(blocks(text)[:3]):
         arrays, described = decode(data, "old")
         total = restored(arrays, described, kind.from_arrays)
-        same(total.outcome.sums, gather(number))
+        same(total.sums, gather(number))
         expected = (number, number + 1, f"f{number}")
         assert (described["span"], described["blocks"], described["fingerprint"]) == expected
 
@@ -186,24 +186,17 @@ def test_parts_of_before_merge(text: str, gather: type, kind: type[Ratios], tmp_
     np.testing.assert_allclose(merged.sums.error(), whole.error(), rtol=1e-12, atol=1e-15)
 
 
-@KINDS
-def test_a_run_of_before_goes_on(text: str, gather: type, kind: type[Ratios], tmp_path: Path) -> None:
-    (tmp_path / "total-00000003.safetensors").write_bytes(blocks(text)[3])
-    with Folder(tmp_path, {"kind": "frozen"}, kind.from_arrays, span=2) as folder:
-        done, total = folder.resume()
-    assert done == 3
-    same(total.spans.sums, added([gather(0), gather(1)]))
-    same(total.open.sums, gather(2))
-    rest = total.open.then(Outcome(gather(3)))
-    same(
-        total.then(rest, ends=True).outcome.sums,
-        added([added([gather(0), gather(1)]), added([gather(2), gather(3)])]),
-    )
+def test_a_run_of_before_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "total-00000003.safetensors"
+    file.write_bytes(blocks(OLD)[0])
+    with pytest.raises(InputError, match=r"total-00000003.safetensors: expected a file a block, found a total"):
+        Folder(tmp_path, {"kind": "frozen"}, Sums.from_arrays)
+    assert file.exists()
 
 
 def test_what_came_before_is_refused_by_name(tmp_path: Path) -> None:
     """Its blocks are the same, but what a total of them is was not said."""
-    file = tmp_path / "total-00000001.safetensors"
+    file = tmp_path / "span-00000001.safetensors"
     file.write_bytes(blocks(OLD)[0])
     with pytest.raises(
         FormatError, match=r"found 'headscope.checkpoint/2', of another version of headscope: finish"

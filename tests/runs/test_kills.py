@@ -128,7 +128,7 @@ def of_clients(where: str, folder: Path) -> None:
 
 
 def kept(folder: Path) -> bool:
-    return next(folder.glob("**/total-*.safetensors"), None) is not None
+    return next(folder.glob("**/span-*.safetensors"), None) is not None
 
 
 def test_workers_of_devices() -> None:

@@ -1,8 +1,8 @@
 """Checkpoints: what a run or a shard has done so far, in files of a folder.
 
-A run keeps the total of the first n blocks; a shard keeps the sums of each of its spans, so that merging makes the same
-additions in the same order. Both are files of one format (docs/streams.md) with a checksum over all of their bytes.
-Needs no torch.
+The sums of each span are kept apart, so that going on and merging make the additions of one run, in the same order. A
+shard is a run that has some of the spans. The files are of one format (docs/streams.md) with a checksum over all of
+their bytes. Needs no torch.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any, Generic, Self, cast
 
 from headscope.errors import HeadscopeWarning, InputError, RunError
-from headscope.runs.outcome import Failure, Outcome, S, Shard, Total
+from headscope.runs.outcome import Failure, Outcome, S, Shard
 from headscope.runs.read import Read
 from headscope.runs.safefile import Arrays, BrokenFileError, apart, decode, naming, write
 
@@ -28,10 +28,7 @@ EVERY = 10.0
 """What is not whole yet is written after the first block that ends so many seconds after the last time."""
 
 _YOUNG = 60.0  # seconds in which a folder that was made is locked
-_NAME = re.compile(r"(total|span)-(\d{8,})\.safetensors")
-_OPEN = (
-    "span/"  # before the names of the arrays of a span that is not whole, beside those of the spans before it
-)
+_NAME = re.compile(r"span-(\d{8,})\.safetensors")
 
 
 class Folder(Generic[S]):
@@ -42,7 +39,7 @@ class Folder(Generic[S]):
         identity: what the run is of (model, corpus, options, versions), as JSON: a checkpoint of another run is
             refused.
         load: makes sums of what their `to_arrays` gave.
-        shard: of which the folder keeps each span; None for a run, of which it keeps the total so far.
+        shard: of which the folder keeps the spans; None for a run.
         span: how many blocks a span has.
         circumstances: what may move the last digits without making it another run (machine, threads); a change
             is said in a warning.
@@ -71,9 +68,7 @@ class Folder(Generic[S]):
         self._circumstances = _plain(circumstances or {})
         self._load, self._every, self._stays = load, every, stays
         self._expected: dict[int, tuple[str, str]] = {}
-        self._latest: tuple[Path, Total[S], dict[str, Any]] | None = None
-        self._first = ""
-        self._safe: Path | None = None
+        self._latest: tuple[Path, Outcome[S], dict[str, Any]] | None = None
         self._written = time.monotonic()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -100,7 +95,7 @@ class Folder(Generic[S]):
             raise RunError(f"{error}; what was done before is kept in {self.path}") from error
 
     def _begun(self) -> bool:
-        return any(_NAME.fullmatch(file.name) for file in self.path.iterdir())
+        return bool(self._files())
 
     def close(self) -> None:
         """Let others use the folder."""
@@ -108,93 +103,55 @@ class Folder(Generic[S]):
             os.close(self._lock)
             self._lock = None
 
-    def resume(self) -> tuple[int, Total[S]]:
-        """How many blocks are done, and their total.
-
-        A checkpoint that is broken is said in a warning and the one before it taken. Raises `InputError` where
-        none is whole, and where one is of another run.
-        """
-        problems: list[str] = []
-        for number, file in sorted(self._files("total"), reverse=True):
-            try:
-                total, described = self._read(file)
-            except BrokenFileError as error:
-                problems.append(str(error))
-                continue
-            if problems:
-                warnings.warn(f"{problems[0]}; going on from {file.name}", HeadscopeWarning, stacklevel=2)
-            self._first, self._safe = described["first"], file
-            self._expected = {1: (file.name, self._first), number: (file.name, described["fingerprint"])}
-            return number, total
-        if problems:
-            raise InputError(
-                f"{problems[0]}; there is no earlier checkpoint: remove {self.path} to start again"
-            )
-        return 0, Total()
-
-    def keep(
-        self, blocks: int, span: Outcome[S], total: Total[S], fingerprints: tuple[str, str], *, ends: bool
-    ) -> None:
-        """Keep what was done of one span, or in all: a shard's span at once when it ends, else when it is time.
+    def keep(self, blocks: int, span: Outcome[S], fingerprint: str) -> None:
+        """Keep what was done of one span: at once when it ends, else when it is time.
 
         Args:
             blocks: up to which block of the corpus it is done.
             span: of the span of the last of them.
-            total: of all of them.
-            fingerprints: of the corpus (of a shard: of the span) up to the first block that was done now, and up to
-                there.
-            ends: whether the span is whole.
+            fingerprint: of the span up to there.
         """
-        first, fingerprint = fingerprints
-        described: dict[str, Any] = {"blocks": blocks, "fingerprint": fingerprint}
-        if self.shard is not None:
-            index = (blocks - 1) // self.width
-            self._latest = self._span(index), Total(span), {**described, "span": index}
-        else:
-            self._first = self._first or first
-            file = self.path / f"total-{blocks:08d}.safetensors"
-            self._latest = file, total, {**described, "first": self._first}
-        if (ends and self.shard is not None) or time.monotonic() - self._written >= self._every:
+        index = (blocks - 1) // self.width
+        described = {"blocks": blocks, "fingerprint": fingerprint, "span": index}
+        self._latest = self._span(index), span, described
+        if not blocks % self.width or time.monotonic() - self._written >= self._every:
             self.flush()
 
     def flush(self) -> None:
-        """Write the latest; of a run, keep the checkpoint before it as well."""
-        if self._latest is None:
-            return
-        (file, total, described), self._latest = self._latest, None
-        self._write(file, total, described)
-        if self.shard is None:
-            for _, other in self._files("total"):
-                if other not in (file, self._safe):
-                    with suppress(OSError):
-                        other.unlink()
-            self._safe = file
-        self._written = time.monotonic()
+        """Write the latest."""
+        if self._latest is not None:
+            (file, span, described), self._latest = self._latest, None
+            arrays = {} if span.sums is None else span.sums.to_arrays()
+            told = {"failures": span.failures, "empty": span.sums is None, "read": span.read.to_json()}
+            run = {"identity": self.identity, "circumstances": self._circumstances}
+            write(file, arrays, {**told, **run, **described})
+            self._written = time.monotonic()
 
     def span(self, index: int) -> tuple[int, Outcome[S]] | None:
-        """What a span of a shard gave, and up to which block; None where that is not there, or broken (a warning)."""
+        """What a span gave, and up to which block; None where that is not there, or broken (a warning)."""
         file = self._span(index)
         if not file.exists():
             return None
         try:
-            total, described = self._read(file)
+            outcome, described = self._read(file)
         except BrokenFileError as error:
             name = f"block {index}" if self.width == 1 else f"span {index}"
             warnings.warn(f"{error}; {name} is done again", HeadscopeWarning, stacklevel=2)
             return None
         self._expected[described["blocks"]] = (file.name, described["fingerprint"])
-        return described["blocks"], total.outcome
+        return described["blocks"], outcome
 
     def blobs(self) -> Iterator[tuple[int, bytes]]:
-        """The spans of a shard, by number, each as the bytes of its file."""
-        for index, file in sorted(self._files("span")):
+        """The spans, by number, each as the bytes of its file."""
+        for index, file in self._files():
             yield index, file.read_bytes()
 
     def compare(self, blocks: int, fingerprint: str) -> None:
         """Raise `InputError` where the checkpoint saw other inputs in the first so many blocks."""
         name, expected = self._expected.pop(blocks, ("", fingerprint))
         if fingerprint != expected:
-            which = "block 0" if blocks == 1 else f"blocks 0 to {blocks - 1}"
+            first, last = (blocks - 1) // self.width * self.width, blocks - 1
+            which = f"block {last}" if first == last else f"blocks {first} to {last}"
             raise InputError(
                 f"{self.path / name}: a checkpoint of other inputs: {which} of the corpus had the fingerprint "
                 f"{apart(expected, fingerprint)}"
@@ -202,7 +159,7 @@ class Folder(Generic[S]):
 
     def ends(self, blocks: int) -> None:
         """Raise `InputError` where the checkpoint has more blocks than the corpus."""
-        begun = (index * self.width + 1 for index, _ in self._files("span"))
+        begun = (index * self.width + 1 for index, _ in self._files())
         most = max([*self._expected, *begun], default=0)
         if most > blocks:
             raise InputError(
@@ -213,19 +170,23 @@ class Folder(Generic[S]):
     def _span(self, index: int) -> Path:
         return self.path / f"span-{index:08d}.safetensors"
 
-    def _files(self, kind: str) -> list[tuple[int, Path]]:
+    def _files(self) -> list[tuple[int, Path]]:
         matches = ((_NAME.fullmatch(file.name), file) for file in self.path.iterdir())
-        return [(int(match[2]), file) for match, file in matches if match and match[1] == kind]
+        return sorted((int(match[1]), file) for match, file in matches if match)
 
     def _refuse_others(self) -> None:
         """Refuse the folder of another run before anything is done."""
-        for kind in ("total", "span"):
-            for _, file in sorted(self._files(kind), reverse=True):
-                with suppress(BrokenFileError):
-                    self._read(file)
-                    break
+        for old in self.path.glob("total-*.safetensors"):
+            raise InputError(
+                f"{old}: expected a file a block, found a total of blocks, of another version of headscope: finish the "
+                "run with that version, or remove what it kept and start again"
+            )
+        for _, file in reversed(self._files()):
+            with suppress(BrokenFileError):
+                self._read(file)
+                break
 
-    def _read(self, file: Path) -> tuple[Total[S], dict[str, Any]]:
+    def _read(self, file: Path) -> tuple[Outcome[S], dict[str, Any]]:
         try:
             data = file.read_bytes()
         except OSError as error:
@@ -243,13 +204,6 @@ class Folder(Generic[S]):
                 self._circumstances = described["circumstances"]  # said once, and kept for the next time
             return restored(arrays, described, self._load), described
 
-    def _write(self, file: Path, total: Total[S], described: Mapping[str, Any]) -> None:
-        arrays, about = _stored(total.spans)
-        more, of_span = _stored(total.open)
-        about |= {"identity": self.identity, "circumstances": self._circumstances, "span_open": of_span}
-        unfinished = {f"{_OPEN}{name}": array for name, array in more.items()}
-        write(file, {**arrays, **unfinished}, {**about, **described})
-
 
 def remove_abandoned(folders: Iterable[Path]) -> None:
     """Remove folders of checkpoints that a killed process left: of those that nobody uses, and not only just began."""
@@ -263,24 +217,10 @@ def remove_abandoned(folders: Iterable[Path]) -> None:
                 shutil.rmtree(folder)
 
 
-def _stored(outcome: Outcome[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The arrays of an outcome, and what else is to be said of it."""
-    arrays = {} if outcome.sums is None else dict(outcome.sums.to_arrays())
-    read = outcome.read.to_json()
-    return arrays, {"failures": outcome.failures, "empty": outcome.sums is None, "read": read}
-
-
-def restored(arrays: Arrays, described: Mapping[str, Any], load: Callable[[Arrays], S]) -> Total[S]:
+def restored(arrays: Arrays, described: Mapping[str, Any], load: Callable[[Arrays], S]) -> Outcome[S]:
     """What a decoded checkpoint holds."""
-
-    def one(about: Mapping[str, Any], arrays: Arrays) -> Outcome[S]:
-        failures = tuple(Failure(*failure) for failure in about["failures"])
-        sums = None if about["empty"] else load(arrays)
-        return Outcome(sums, failures, Read.from_json(about["read"]))
-
-    unfinished = {name.removeprefix(_OPEN): array for name, array in arrays.items() if name.startswith(_OPEN)}
-    rest = {name: array for name, array in arrays.items() if not name.startswith(_OPEN)}
-    return Total(one(described, rest), one(described["span_open"], unfinished))
+    failures = tuple(Failure(*failure) for failure in described["failures"])
+    return Outcome(None if described["empty"] else load(arrays), failures, Read.from_json(described["read"]))
 
 
 def difference(expected: Any, actual: Any) -> str:

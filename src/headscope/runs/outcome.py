@@ -58,33 +58,6 @@ class Outcome(Generic[S]):
         return Outcome(sums, self.failures + after.failures, self.read.then(after.read))
 
 
-@dataclass(frozen=True)
-class Total(Generic[S]):
-    """What the first blocks of a run gave.
-
-    Attributes:
-        spans: those of whole spans.
-        open: those of the span that is not whole yet.
-    """
-
-    spans: Outcome[S] = field(default_factory=lambda: Outcome[S]())
-    open: Outcome[S] = field(default_factory=lambda: Outcome[S]())
-
-    @property
-    def outcome(self) -> Outcome[S]:
-        """The outcome of all of them."""
-        return self.spans.then(self.open)
-
-    @property
-    def read(self) -> Read:
-        """What reading all of them has told."""
-        return self.spans.read.then(self.open.read)
-
-    def then(self, span: Outcome[S], *, ends: bool) -> Total[S]:
-        """Return the total with the open span as it is now; `ends` says whether that is whole."""
-        return Total(self.spans.then(span)) if ends else Total(self.spans, span)
-
-
 class Given:
     """A block on its way to where it is worked on, in this process or, pickled, in another one.
 

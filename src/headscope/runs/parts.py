@@ -150,7 +150,7 @@ class _Part:
                 raise InputError(
                     f"{where}: expected it up to block {expected[1]}, found span {actual[0]} up to {actual[1]}"
                 )
-            return restored(arrays, described, load).outcome
+            return restored(arrays, described, load)
 
 
 _HEADER = {"identity": dict, "shard": str, "blocks": int, "span": int, "fingerprint": str, "about": dict}

@@ -78,13 +78,12 @@ class Shape:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run takes: seconds; bytes over the wire, of the checkpoints of one run, of the parts of its shards, and of
-    memory, the client's and each worker's.
+    """What a run takes: seconds; bytes over the wire, of the checkpoints of a run (or of the parts of its shards
+    together), and of memory, the client's and each worker's.
     """
 
     seconds: float
     wire: float
-    checkpoints: float
     parts: float
     client: float
     worker: float
@@ -117,7 +116,6 @@ def plan(costs: Costs, tokens: float, workers: int, cores: int | None = None) ->
     return Plan(
         seconds=max(sides),
         wire=blocks * (costs.sent + costs.back),
-        checkpoints=2 * costs.back,
         parts=blocks * costs.back,
         client=costs.memory + held,
         worker=costs.memory,

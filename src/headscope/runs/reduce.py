@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, Protocol
 
 from headscope.runs.checkpoint import Folder
-from headscope.runs.outcome import Given, Outcome, S, Shard, Total
+from headscope.runs.outcome import Given, Outcome, S
 from headscope.runs.read import Read
 
 
@@ -93,12 +93,10 @@ def reduce(
         RunError: a checkpoint cannot be written.
     """
     start, count = 0, 0
-    total: Total[S] = Total()
-    shard: Shard | None = None if folder is None else folder.shard
-    if folder is not None and shard is None:
-        start, total = folder.resume()
+    total, open_span = Outcome[S](), Outcome[S]()  # of the spans that are whole, and of the one that is not
+    shard = None if folder is None else folder.shard
     steps: deque[_Step] = deque()
-    chain = ""  # of the digests of the blocks so far, of a shard those of the span
+    chain = ""  # of the digests of the span's blocks
 
     def chained(block: Numbered) -> str:
         nonlocal chain
@@ -119,20 +117,21 @@ def reduce(
                 count = block.number + 1
                 index, before = divmod(block.number, span)
                 mine = shard is None or index in shard
-                if folder is not None and shard is not None and not before:
+                if folder is not None and not before:
                     chain, start = "", block.number
                     if mine and (kept := folder.span(index)) is not None:
                         start, outcome = kept
                         steps.append(_Step((), outcome, start))
+                        add_kept()
                 given = Given(block.number, block, tells=lambda block=block: (chained(block), place(block)))
                 if not mine:
                     if reached is not None:
-                        reached(place(block), True, total.read)
+                        reached(place(block), True, total.read.then(open_span.read))
                 elif block.number < start:
                     assert folder is not None
                     folder.compare(count, chained(block))
                     if reached is not None:
-                        reached(place(block), True, total.read)
+                        reached(place(block), True, total.read.then(open_span.read))
                 elif several or (not before and together is not None and together(index)):
                     several.append(given.checked())
                     if before + 1 == span:
@@ -148,27 +147,31 @@ def reduce(
             raise error
 
     def add_kept() -> None:
-        nonlocal total
         while steps and not steps[0].unit:
             _, kept, blocks = steps.popleft()
-            total = total.then(kept, ends=not blocks % span)
+            add(kept, blocks)
+
+    def add(outcome: Outcome[S], blocks: int) -> Outcome[S]:
+        """Add what follows, up to so many blocks; of its span all there is so far."""
+        nonlocal total, open_span
+        of_span = open_span = open_span.then(outcome)
+        if not blocks % span:
+            total, open_span = total.then(of_span), Outcome()
+        return of_span
 
     try:
         for outcome in run_units(units()):
             add_kept()
             done, _, blocks_done = steps.popleft()
-            ends = not blocks_done % span
-            open_span = total.open.then(outcome)
-            total = total.then(open_span, ends=ends)
+            of_span = add(outcome, blocks_done)
             if folder is not None:
-                prints = done[0].answer[0], done[-1].answer[0]
-                folder.keep(blocks_done, open_span, total, prints, ends=ends)
+                folder.keep(blocks_done, of_span, done[-1].answer[0])
             if reached is not None:
-                reached(done[-1].answer[1], False, total.read)
+                reached(done[-1].answer[1], False, total.read.then(open_span.read))
         add_kept()
     finally:
         if folder is not None:
             folder.flush()
     if folder is not None:
         folder.ends(count)
-    return Reduced(total.outcome, count, fingerprint())
+    return Reduced(total.then(open_span), count, fingerprint())

@@ -262,7 +262,7 @@ def test_resumed_and_merged_runs_are_the_plain_run(
     plain = run()
     with stopped(Distances):
         run(resume=tmp_path / "run")
-    assert (tmp_path / "run" / "total-00000002.safetensors").exists()
+    assert (tmp_path / "run" / "span-00000000.safetensors").exists()
     parts = [tmp_path / "1.nc", tmp_path / "2.nc"]
     for number, part in enumerate(parts, 1):
         run(shard=f"{number}/2", part=part)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -45,7 +46,7 @@ from headscope.runs.checkpoint import Folder
 from headscope.runs.identity import circumstances, identity
 from headscope.runs.inputs import Inputs, told_once
 from headscope.runs.long import described
-from headscope.runs.outcome import Outcome, Total
+from headscope.runs.outcome import Outcome
 from headscope.runs.progress import bar
 from headscope.runs.safefile import Arrays, under
 from headscope.statistics.resample import Clusters
@@ -208,10 +209,10 @@ class _Run:
                 yield asked
 
         with self._folder(work) as folder, bar(corpus, self.limit, self.progress, title) as done:
-            behind, total = (0, Total[_State]()) if folder is None else folder.resume()
-            if total.outcome.sums is not None:
-                self._take(total.outcome.sums.arrays)
-            chain, first, number = "", "", 0
+            behind, kept = (folder and folder.span(0)) or (0, Outcome[_State]())
+            if kept.sums is not None:
+                self._take(kept.sums.arrays)
+            chain, number = "", 0
             cuts = blocks(
                 numbered(),
                 size=inputs_of_block(engine.model, corpus),
@@ -226,15 +227,13 @@ class _Run:
                         part for batch in batches for example in batch for part in spelled_out(example)
                     )
                     chain = hashlib.sha256(chain.encode() + content).hexdigest()
-                    first = first or chain
                 if folder is not None and number <= behind:
                     folder.compare(number, chain)
                     done(sum(len(batch) for batch in batches))
                     continue
                 self._block(batches, numbers, work, done)
                 if folder is not None:
-                    state = Total(Outcome(_State(self._arrays())))
-                    folder.keep(number, Outcome(), state, (first, chain), ends=True)
+                    folder.keep(number, Outcome(_State(self._arrays())), chain)
             if folder is not None:
                 folder.ends(number)
         if not clusters.count:
@@ -250,7 +249,8 @@ class _Run:
             return
         place, run = self.kept
         now, name = circumstances(self.engine.model.device), work.__name__
-        with Folder(place / name, {**run, "pass": name}, _State, circumstances=now) as folder:
+        whole = sys.maxsize  # the state is of the pass so far
+        with Folder(place / name, {**run, "pass": name}, _State, span=whole, circumstances=now) as folder:
             try:
                 yield folder
             finally:
