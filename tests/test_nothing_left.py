@@ -134,7 +134,6 @@ def test_what_is_done_is_kept_where_a_scheduler_ends_it(
         "\n\n".join(f"Line {n} says that the cat number {n * 7} sat on the mat." for n in range(64))
     )
     monkeypatch.setattr("headscope.runs.batches.BLOCK", 4)
-    monkeypatch.setattr("headscope.runs.blocks.BYTES", 160)
     blocks, block = 0, Task.block
 
     def ends(*given: Any) -> Any:

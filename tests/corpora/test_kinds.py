@@ -63,7 +63,6 @@ def test_what_is_compressed_is_read_by_what_it_is(packed: str, name: str, tmp_pa
     path.write_bytes(PACKED[packed](TEXT.encode()))
     assert [each.text for each in corpora.text(path).examples()] == ["One line.", "Another lïne."]
     assert [each.text for each in ReadingOptions().of([path]).examples()] == ["One line.", "Another lïne."]
-    assert corpora.text(path).cuts(10) is None
 
 
 @pytest.mark.parametrize("coding", ["utf-16", "utf-32", "utf-8-sig"])
@@ -158,7 +157,6 @@ def test_arrays_are_records(name: str, indent: int | None, tmp_path: Path) -> No
     examples = list(corpus.examples())
     assert [(each.text, each.label) for each in examples] == [("One [text].", None), ("Two.", 1)]
     assert [each.source for each in examples] == [f"{path}:{line}" for line in ((2, 3) if indent else (1, 1))]
-    assert corpus.cuts(10) is None
 
 
 def test_json_lines_are_read_whatever_the_name(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import io
 import json
 import tracemalloc
 from collections.abc import Callable
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +57,6 @@ def test_compressed_files_hold_what_the_plain_ones_do(packed: str, tmp_path: Pat
             (41, "expected a JSON object, found a list")
         ] * (name == "a.jsonl")
         assert corpus.bytes_read == corpus.size_hint() == other.stat().st_size
-        assert corpus.cuts(100) is None
 
 
 @pytest.mark.parametrize("packed", PACKED)
@@ -140,20 +138,6 @@ def test_a_line_of_many_megabytes_is_refused(
     assert str(error.value) == told
     path.write_bytes(write(f"short\n{'a' * 999}\n{'b' * 1_000}".encode()))
     assert len(list(corpora.text(path).examples())) == 3
-
-
-@pytest.mark.parametrize("size", [100, 700, 5_000])
-def test_a_line_of_many_megabytes_is_refused_in_cuts(
-    size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(files, "LONGEST_LINE", 1_000)
-    path = tmp_path / "a.txt"
-    path.write_text(f"short\n{'a' * 2_001}\nshort\n")
-    corpus = corpora.text(path)
-    cuts = corpus.cuts(size)
-    parts = (corpus.stretch(cuts.stretch(number)) for number in range(len(cuts)))
-    with pytest.raises(CorpusError, match="expected lines of at most 1,000 bytes"):
-        list(chain.from_iterable(part.examples() for part in parts))
 
 
 def test_a_text_of_many_megabytes_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

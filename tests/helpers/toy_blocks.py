@@ -64,6 +64,7 @@ class Chunk:
         self._corpus.read.append(self.number)
         return iter(range(self.number * 3, self.number * 3 + 3))
 
+    @property
     def digest(self) -> str:
         self._corpus.looked.append(self.number)
         changed = self._corpus.other is not None and self.number >= self._corpus.other

@@ -1,4 +1,4 @@
-"""Blocks of files and of what is read in order: each is read and tokenized by whoever works on it, and by nobody else."""
+"""Blocks of files and of what is in memory: each is tokenized by whoever works on it, and by nobody else."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.helpers.small_models import small_bert
 from tests.helpers.small_tokenizers import demo
 
 SIZE, BYTES = 2, 160
-"""Inputs of a window, and bytes of a file that count as one: a block of files has about 320."""
+"""Inputs of a window, and bytes that count as one of packed text: a block of it has about 320."""
 
 WANTED = ["previous", "entropy"]
 
@@ -201,20 +201,20 @@ def test_other_files_are_refused(change: str, model: Model, tmp_path: Path) -> N
     path = tmp_path / "a.txt"
     measure(model, text(path), measures=WANTED, resume=tmp_path / "run")
     content = path.read_text(encoding="utf-8")
-    new = content.replace("mat 7.", "hat 7.") if change == "inside" else content + "One more.\n"
+    new = content.replace("mat 7.", "hat 7.") if change == "inside" else content.rstrip() + "\nOne more.\n"
     path.write_text(new, encoding="utf-8")
     with pytest.raises(InputError, match="a checkpoint of other inputs: block"):
         measure(model, corpora.text(path, pack=32), measures=WANTED, resume=tmp_path / "run")
 
 
-def test_parts_of_files_of_other_sizes_do_not_merge(model: Model, tmp_path: Path) -> None:
+def test_parts_of_other_inputs_do_not_merge(model: Model, tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     for number in (1, 2):
         text(path)
         path.write_text(path.read_text(encoding="utf-8") + "x\n" * number, encoding="utf-8")
         corpus = corpora.text(path, pack=32)
         measure(model, corpus, measures=WANTED, shard=f"{number}/2", part=tmp_path / f"{number}.nc")
-    with pytest.raises(InputError, match=r"1.nc: not of the same run as \S*2.nc: corpus.bytes: expected"):
+    with pytest.raises(InputError, match=r"1.nc: not of the same inputs as \S*2.nc: fingerprint: expected"):
         merge([tmp_path / "2.nc", tmp_path / "1.nc"])
 
 

@@ -93,7 +93,7 @@ def stopping(corpus: Corpus, at: int) -> Callable[[Given], Outcome[Numbers]]:
 def test_the_order_of_additions_shows_in_the_digits() -> None:
     """Else these tests would say nothing."""
     corpus = Corpus(12)
-    own = [corpus.work(Given(block.number, block)) for block in corpus]
+    own = [corpus.work(block) for block in corpus]
     own = [one for one in own if one.sums is not None]
     backwards: Outcome[Numbers] = Outcome()
     for one in reversed(own):
@@ -357,7 +357,9 @@ def test_a_checkpoint_without_what_it_needs_is_broken(name: str, tmp_path: Path)
         arrays, described = decode(file.read_bytes(), "file")
         del described[name]
         file.write_bytes(encode(arrays, described))
-    with pytest.warns(HeadscopeWarning, match=rf"expected a checkpoint .*KeyError: '{name}'; block 0 is done"):
+    with pytest.warns(
+        HeadscopeWarning, match=rf"expected a checkpoint .*KeyError: '{name}'; block 0 is done"
+    ):
         run(Corpus(4), folder(tmp_path))
 
 

@@ -189,7 +189,9 @@ def test_parts_of_before_merge(text: str, gather: type, kind: type[Ratios], tmp_
 def test_a_run_of_before_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "total-00000003.safetensors"
     file.write_bytes(blocks(OLD)[0])
-    with pytest.raises(InputError, match=r"total-00000003.safetensors: expected a file a block, found a total"):
+    with pytest.raises(
+        InputError, match=r"total-00000003.safetensors: expected a file a block, found a total"
+    ):
         Folder(tmp_path, {"kind": "frozen"}, Sums.from_arrays)
     assert file.exists()
 

@@ -340,7 +340,7 @@ def test_the_command_line_killed_and_started_again(
     command = ["measure", str(text), "--pack", "0", "-m", str(shared / "models" / "stories260K")]
     command += ["--measures", "previous,entropy"]
     resumed = ["-o", str(tmp_path / "resumed.nc"), "--resume", str(place)]
-    monkeypatch.setattr("headscope.runs.blocks.BYTES", 160)
+    monkeypatch.setattr("headscope.runs.batches.BLOCK", 32)
     typed(*command, "-o", tmp_path / "plain.nc")
     for at, kept in ((3, [0]), (2, [0, 1])):
         environment = {**os.environ, "HF_HUB_OFFLINE": "1", "AT": str(at)}

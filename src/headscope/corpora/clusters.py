@@ -9,8 +9,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple, cast
 
 from headscope.core.validation import validated
-from headscope.corpora.corpus import Corpus
-from headscope.corpora.cuts import Item, by_lines
+from headscope.corpora.corpus import Corpus, Item
 from headscope.corpora.entities import Unmatched, withheld
 from headscope.corpora.example import Example, Mention
 from headscope.corpora.files import Line, Paths
@@ -48,14 +47,12 @@ def clusters(paths: Paths, *, strict: bool = False) -> Corpus:
     >>> [(sentence.words, sentence.mentions) for sentence in hs.corpora.clusters("clusters.jsonl")][0]
     (['Ann', 'met', 'a', 'dog', '.'], [Mention(start=0, end=1, cluster='0'), Mention(start=2, end=4, cluster='1')])
     """
-    read, cut = (partial(sentences_of, Unmatched(warned=warned), strict) for warned in (False, True))
     return Corpus.of_files(
         paths,
-        read,
+        partial(sentences_of, Unmatched(), strict),
         strict=strict,
         expected="expected JSON objects, found blank lines only",
         documents="each line",
-        within=by_lines(cut),
         suffixes=JSON_LINES,
         records=True,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,10 +18,11 @@ _APART = ("tokens", "image", "audio", "source")
 
 def content(example: Example) -> Iterator[bytes]:
     """What is known of an example but for where it stands: its texts and what goes with them, its tokens, files."""
-    values = {
-        field.name: getattr(example, field.name) for field in fields(example) if field.name not in _APART
+    known = {
+        name: _plain(value)
+        for name, value in vars(example).items()
+        if value is not None and name not in _APART
     }
-    known = {name: _plain(value) for name, value in values.items() if value is not None}
     yield repr(known).encode("utf-8", "surrogatepass")
     if example.tokens is not None:
         yield from _tokens(example.tokens)

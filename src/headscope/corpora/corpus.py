@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing
 from copy import copy
 from functools import partial
-from itertools import islice
 from typing import Annotated, Protocol
 
 import numpy as np
@@ -18,7 +16,6 @@ from headscope.core.modality import Kind
 from headscope.core.tokens import Tokens
 from headscope.core.validation import Count, Expected, expect, validated
 from headscope.corpora import packing
-from headscope.corpora.cuts import Cuts, Item, Stretch, Within, stretched
 from headscope.corpora.encoder import Counts, Encoder
 from headscope.corpora.example import Example
 from headscope.corpora.files import Files, Line, Paths
@@ -27,11 +24,11 @@ from headscope.errors import CorpusError, HeadscopeWarning, InputError
 Pack = Annotated[int, Expected("at least 8 tokens, or None", least=8)]
 """How many tokens an input is filled up to."""
 
-Read = Iterator[Example] | Iterator[Callable[[], Example]] | Iterator[Item]
-"""Examples, or what makes one each and raises `CorpusError` where it is broken."""
+Item = Example | Callable[[], Example]
+"""An example, or what makes one and raises `CorpusError` where it is broken."""
 
-LOOKED = 20_000
-"""How many examples are looked at before a run that reads its files in cuts."""
+Read = Iterator[Example] | Iterator[Callable[[], Example]] | Iterator[Item]
+"""What a pass over a corpus reads."""
 
 LISTED = 20
 """How many of the inputs that were left out are named in a warning; the rest are counted."""
@@ -80,7 +77,6 @@ class Corpus:
         documents: str = "",
         kind: Kind = "text",
         unread: str = "",
-        within: Within | None = None,
     ) -> None:
         expect("pack", pack, Pack | None)
         self.name = name
@@ -90,11 +86,10 @@ class Corpus:
         self.counts = Counts()
         self.broken = Bounded[CorpusError]()
         self._read = read
-        self._files = files
+        self.files = files
         self.strict = strict
         self._expected = expected
         self._unread = unread
-        self.within = within
         self._warned: set[str] = set()
         self._complete = True
 
@@ -109,7 +104,6 @@ class Corpus:
         pack: int | None = None,
         strict: bool = False,
         kind: Kind = "text",
-        within: Within | None = None,
         suffixes: Sequence[str] = (),
         records: bool = False,
     ) -> Corpus:
@@ -121,7 +115,6 @@ class Corpus:
             expected: the error where there is no example, such as "expected text, found blank lines only".
             documents, pack, kind: as in the attributes.
             strict: refuse examples that are broken, instead of leaving them out.
-            within: how the files are read from the midst of one on, where that is possible.
             suffixes: of the files that are read of a folder.
             records: whether arrays of JSON are read as JSON lines are.
         """
@@ -136,7 +129,6 @@ class Corpus:
             documents=documents,
             kind=kind,
             unread=files.unread,
-            within=None if files.in_order else within,
         )
 
     def __repr__(self) -> str:
@@ -172,16 +164,8 @@ class Corpus:
             else:
                 empty = False
                 yield example
-        if empty and self._complete and (self.broken or self._files is not None):
+        if empty and self._complete and (self.broken or self.files is not None):
             raise self.nothing_left()
-
-    def look(self) -> None:
-        """Read how the files begin, where a run reads them in cuts: what their reader says of them is said now."""
-        if self.within is not None:
-            with closing(self.examples()) as examples:
-                for _ in islice(examples, LOOKED):
-                    pass
-            self.broken.clear()
 
     def leave_out(self, error: CorpusError) -> None:
         """Note an input of the pass under way that cannot be used. Raises the error where the corpus is strict."""
@@ -198,9 +182,9 @@ class Corpus:
             if stopped:
                 also = f" (and so on: none of the first {more + 1:,} inputs can be used, all for this reason)"
             return CorpusError(first.path, first.line, first.message + also)
-        if self._files is None:
+        if self.files is None:
             return InputError("corpus: expected at least one input, found none")
-        return CorpusError(self._files.paths[-1], None, self._expected)
+        return CorpusError(self.files.paths[-1], None, self._expected)
 
     def tell(self) -> None:
         """Warn of what was left out, with file and line, of files not read, and of inputs without an agreed label.
@@ -222,18 +206,12 @@ class Corpus:
         if new:
             count = len(new) + self.broken.more
             inputs = "input" if count == 1 else "inputs"
-            files = self._files.paths if self._files is not None else ()
+            files = self.files.paths if self.files is not None else ()
             of = f"{len(files)} files" if len(files) > 1 else self.name
             listed = [f"left out {count:,} {inputs} of {of}:", *new[:LISTED]]
             if count > LISTED:
                 listed.append(f"and {count - LISTED:,} more")
             warnings.warn("\n  ".join(listed), HeadscopeWarning, stacklevel=3)
-
-    def cuts(self, size: int, reach: int | None = None) -> Cuts | None:
-        """The files in cuts of about `size` bytes (`headscope.corpora.cuts`); None where they are read in order."""
-        if self.within is None or self._files is None:
-            return None
-        return Cuts(self._files.paths, self.within, size, reach)
 
     def part(self, read: Callable[[], Read]) -> Corpus:
         """A corpus of a part of its examples, which `read` gives, and which may be none.
@@ -241,21 +219,9 @@ class Corpus:
         What it leaves out and counts is its own.
         """
         part = copy(self)
-        part._read, part._complete, part._files = read, False, None
+        part._read, part._complete, part.files = read, False, None
         part.counts, part.broken, part._warned = Counts(), Bounded[CorpusError](), set()
         return part
-
-    def stretch(self, stretch: Stretch, *, here: bool = False) -> Corpus:
-        """The part that a stretch of its files is.
-
-        It can be pickled, and read wherever the files are, but for one that is read `here`, with `bytes_read`.
-        """
-        assert self.within is not None
-        return self.part(partial(stretched, self.within, stretch, self._reached if here else None))
-
-    def _reached(self, position: int) -> None:
-        assert isinstance(self._files, Files)
-        self._files.read = position
 
     def was_read(self, counts: Counts, broken: Sequence[CorpusError], left_out: int) -> None:
         """Note what a pass has counted and left out that read the corpus in parts; `broken` are the first of those."""
@@ -269,12 +235,12 @@ class Corpus:
 
     def size_hint(self) -> int | None:
         """Size of the files in bytes; None for corpora in memory."""
-        return self._files.total if self._files else None
+        return self.files.total if self.files else None
 
     @property
     def bytes_read(self) -> int:
         """How many bytes of the files the pass under way has read."""
-        return self._files.read if self._files else 0
+        return self.files.read if self.files else 0
 
     @validated
     def encoded(

@@ -21,7 +21,7 @@ def distinct(corpus: Corpus) -> Corpus:
 
     Documents are the same where all that is read and annotated is; a document is held in memory as it is read, and a
     hash of each thereafter. Without it a document that is there twice is two, so that errors by document are too small
-    (a run says how many there are). Files are then read in order, as those that are compressed are.
+    (a run says how many there are).
 
     >>> corpus = hs.corpora.texts(["The cat sat.", "A dog barked.", "The cat sat."])
     >>> [example.text for example in hs.corpora.distinct(corpus)]
@@ -30,7 +30,6 @@ def distinct(corpus: Corpus) -> Corpus:
     filtered = copy(corpus)
     filtered.__dict__.update(
         _read=partial(_once, corpus._read),  # pyright: ignore[reportPrivateUsage]
-        within=None,
         broken=Bounded[CorpusError](),
         _warned=set[str](),
     )

@@ -96,14 +96,10 @@ class Brackets:
 
 
 class Unmatched:
-    """Says once of a corpus which brackets have no partner in their sentence.
+    """Says once of a corpus which brackets have no partner in their sentence."""
 
-    Args:
-        warned: whether it has been said.
-    """
-
-    def __init__(self, *, warned: bool = False) -> None:
-        self._warned = warned
+    def __init__(self) -> None:
+        self._warned = False
 
     @contextmanager
     def collected(self) -> Generator[list[CorpusError]]:

@@ -272,7 +272,7 @@ class Documents:
             self._path, self._before = line.path, None
             self._seen.clear()
         if name is None or name != self._before:
-            self._number = line.document(self._number)
+            self._number += 1
             if name is not None and name in self._seen and not repeat:
                 message = f"{self._key!r}: expected the lines of {name!r} together, found it again"
                 raise InputError(str(line.error(message)))

@@ -16,11 +16,6 @@ class Line(NamedTuple):
     path: str
     number: int
     text: str
-    offset: int | None = None
-
-    def document(self, before: int) -> int:
-        """The number of the document that begins with the line: the next one, or, in cuts, where it begins."""
-        return before + 1 if self.offset is None else self.offset
 
     @property
     def source(self) -> str:

@@ -11,7 +11,6 @@ from typing import Any, Literal, cast
 from headscope.core.counts import plural
 from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus, Pack
-from headscope.corpora.cuts import Within, by_lines
 from headscope.corpora.example import Example
 from headscope.corpora.files import Files, Line, Paths, packaged
 from headscope.corpora.jsonlines import Documents, each_of, fields, json_object, named, string
@@ -71,7 +70,6 @@ def text(
     read = _Lines(documents)
     expected = "expected text, found blank lines only"
     ends = _ENDS[documents]
-    within = Within(_Lines(documents, warned=True), _paragraph)
     files = Files(paths, TEXTS)
     for path in files.paths if format is None else ():
         expect_text(path, files)
@@ -82,7 +80,6 @@ def text(
         strict=strict,
         expected=expected,
         documents=ends,
-        within=within,
     )
 
 
@@ -198,7 +195,6 @@ def json_lines(
         strict=strict,
         expected="expected JSON objects, found blank lines only",
         documents=each_of(document, "line"),
-        within=by_lines(made),
         suffixes=JSON_LINES,
         records=True,
     )
@@ -210,9 +206,9 @@ _LINE = Example()
 class _Lines:
     """Reads one example a line that is not blank; says once what its documents look like."""
 
-    def __init__(self, ends: Ends = "blank", *, warned: bool = False) -> None:
+    def __init__(self, ends: Ends = "blank") -> None:
         self._ends: Ends = ends
-        self._warned = warned or ends != "blank"
+        self._warned = ends != "blank"
 
     def __call__(self, lines: Iterable[Line]) -> Iterator[Example]:
         document, path, ended = -1, "", True
@@ -225,7 +221,7 @@ class _Lines:
                     ended = ended or (self._ends == "blank" and sizes[-1] > 0)
                     continue
                 if ended:
-                    document = line.document(document)
+                    document += 1
                     sizes.append(0)
                     self._warn(path, sizes, last=False)
                 ended = self._ends == "line"
@@ -260,17 +256,6 @@ class _Lines:
             HeadscopeWarning,
             stacklevel=2,
         )
-
-
-def _paragraph(before: Iterator[Line]) -> list[Line]:
-    """The lines from the last on that is no heading: they tell whether a document has ended."""
-    lines: list[Line] = []
-    for line in before:
-        lines.append(line)
-        content = line.text.strip()
-        if content and not HEADING.fullmatch(content):
-            break
-    return lines[::-1]
 
 
 def examples_of(

@@ -14,7 +14,6 @@ from conllu.parser import DEFAULT_FIELDS, parse_dict_value, parse_id_value, pars
 from headscope.core.counts import plural
 from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus
-from headscope.corpora.cuts import Within
 from headscope.corpora.entities import Unmatched, mentions, withheld
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Paths, WordError, packaged
@@ -24,8 +23,7 @@ Words = Literal["syntactic", "surface"]
 Relations = Literal["full", "main"]
 _COLUMNS = 10
 _HEAD = re.compile(r"[0-9]{1,9}|_")
-_KEPT = {"newdoc": re.compile(r"#\s*newdoc\b"), "layout": re.compile(r"#\s*global\.Entity\s*(=|$)")}
-_WORD = "1\tx\t_\t_\t_\t_\t0\troot\t_\t_"
+_NEW = re.compile(r"#\s*newdoc\b")
 _NEWDOC = "what follows a '# newdoc', each file where there is none"
 
 
@@ -56,7 +54,7 @@ def conllu(
     >>> [(sentence.words[place], sentence.relations[place], sentence.heads[place]) for place in (3, 7)]
     [('bridge', 'nsubj:pass', 7), ('closed', 'root', -1)]
     """
-    return _corpus(paths, _reader(words, relations, strict=strict), strict, _NEWDOC, _comments)
+    return _corpus(paths, _reader(words, relations, strict=strict), strict, _NEWDOC, (".conllu",))
 
 
 @validated
@@ -68,7 +66,7 @@ def word_heads(paths: Paths, *, strict: bool = False) -> Corpus:
     >>> [(sentence.words, sentence.heads) for sentence in hs.corpora.word_heads("heads.txt")]
     [(['The', 'cat', 'slept'], [1, 2, -1])]
     """
-    return _corpus(paths, _pairs, strict, "each sentence", _nothing)
+    return _corpus(paths, _pairs, strict, "each sentence")
 
 
 @validated
@@ -129,25 +127,22 @@ def _reader(words: Words, relations: Relations, *, strict: bool = False) -> Read
     return partial(_sentence, surface=words == "surface", main=relations == "main", strict=strict)
 
 
-def _corpus(
-    paths: Paths, read: Read, strict: bool, documents: str, context: Callable[[Iterator[Line]], list[Line]]
-) -> Corpus:
+def _corpus(paths: Paths, read: Read, strict: bool, documents: str, suffixes: Sequence[str] = ()) -> Corpus:
     return Corpus.of_files(
         paths,
         _Sentences(read),
-        within=Within(_Sentences(read, warned=True), context, _border),
         strict=strict,
         expected="expected sentences, found none that can be read",
         documents=documents,
-        suffixes=(".conllu",) if context is _comments else (),
+        suffixes=suffixes,
     )
 
 
 class _Sentences:
     """Reads sentences; says once which mentions it leaves out."""
 
-    def __init__(self, read: Read, *, warned: bool = False) -> None:
-        self._read, self._unmatched = read, Unmatched(warned=warned)
+    def __init__(self, read: Read) -> None:
+        self._read, self._unmatched = read, Unmatched()
 
     def __call__(self, lines: Iterable[Line]) -> Iterator[Callable[[], Example]]:
         state = _State()
@@ -155,7 +150,7 @@ class _Sentences:
             for block in _blocks(lines):
                 if block[0].path != state.path:
                     path = block[0].path
-                    state = _State(block[0].document(state.document), path=path, unmatched=unmatched)
+                    state = _State(state.document + 1, path=path, unmatched=unmatched)
                 yield partial(self._read, block, state)
 
 
@@ -180,46 +175,6 @@ def expect_end(block: Sequence[Line]) -> None:
     """Raise `CorpusError` for lines that no blank one ends, of more than are held."""
     if len(block) >= MOST_LINES:
         raise block[0].error(f"expected a blank line after at most {MOST_LINES:,} lines, found none")
-
-
-def _border(line: Line, before: Iterator[Line]) -> bool:
-    """Whether a sentence may begin at a line: after a blank one that ends what holds a word."""
-    if not line.text.strip():
-        return False
-    last = next(before, None)
-    if last is None:
-        return True
-    if last.text.strip():
-        return False
-    commented = False
-    for earlier in before:
-        if earlier.text.startswith("#"):
-            commented = True
-        elif earlier.text.strip():
-            return True
-        elif commented:
-            return False
-    return not commented
-
-
-def _comments(before: Iterator[Line]) -> list[Line]:
-    """A sentence whose comments say what those before have: that documents are known, and the layout of entities."""
-    nearest: dict[str, Line] = {}
-    path = ""
-    for line in before:
-        path = line.path
-        if line.text.startswith("#"):
-            for name, pattern in _KEPT.items():
-                if pattern.match(line.text):
-                    nearest.setdefault(name, line)
-        if len(nearest) == len(_KEPT):
-            break
-    kept = [nearest[name] for name in _KEPT if name in nearest]
-    return [*kept, Line(path, 0, _WORD), Line(path, 0, "")]
-
-
-def _nothing(_: Iterator[Line]) -> list[Line]:
-    return []
 
 
 def _sentence(block: list[Line], state: _State, *, surface: bool, main: bool, strict: bool) -> Example:
@@ -373,8 +328,8 @@ def _metadata(block: list[Line], state: _State) -> dict[str, str]:
     for comment in comments:
         if match := re.match(r"#\s*([^=\s]+)\s*(?:=\s*(.*))?$", comment):
             metadata[match[1]] = (match[2] or "").strip()
-    if any(_KEPT["newdoc"].match(comment) for comment in comments):
-        state.document = block[0].document(state.document) if state.started else state.document
+    if any(_NEW.match(comment) for comment in comments):
+        state.document += state.started
         state.known = True
     state.started = True
     if "global.Entity" in metadata:
@@ -399,8 +354,7 @@ def _pairs(block: list[Line], state: _State) -> Example:
     if (why := withheld(rows.words)) is not None:
         raise block[0].error(why)
     _check_tree(rows, lambda number, message: CorpusError(block[0].path, rows.lines[number], message))
-    if state.started or block[0].offset is not None:
-        state.document = block[0].document(state.document)
+    state.document += state.started
     state.started = True
     return Example(
         words=rows.words,

@@ -1,37 +1,27 @@
-"""The blocks of a corpus: cut before anything is tokenized, so that each is read by whoever works on it.
-
-Files are cut on their bytes (`headscope.corpora.cuts`): a block that is another's, or done already, is not even read.
-What can only be read in order (examples in memory, compressed files) is cut on its examples: those of such a block are
-read, but not tokenized.
-"""
+"""The blocks of a corpus: cut on its examples, which are read once, in order; whoever works on a block tokenizes it."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Protocol
 
 from headscope.corpora import Corpus, Example
-from headscope.corpora.batches import Limits, Run, batches, checked, runs
+from headscope.corpora.batches import Limits, batches, checked, runs
 from headscope.corpora.content import content
-from headscope.corpora.cuts import Cuts, Stretch, fingerprint
+from headscope.corpora.corpus import Sources
 from headscope.models import Model
 from headscope.runs import batches as streams
 from headscope.runs.identical import Documents
+from headscope.runs.outcome import Given
 from headscope.runs.read import LISTED, Broken, Read, Told
 
 BYTES = 512
-"""So many bytes of a file count as one input where files are cut, and lines of text are packed."""
+"""So many bytes of a text count as one input where its lines are packed."""
 
 Inputs = Callable[[Corpus | Iterable[Example]], Iterable[Example]]
 """The inputs of a corpus or of a part of it, with their tokens."""
-
-
-def _nothing() -> Mapping[str, Sequence[str]]:
-    return {}
 
 
 @dataclass(frozen=True)
@@ -53,13 +43,13 @@ class Encoded:
 
 @dataclass(frozen=True)
 class Reader:
-    """How a part of a corpus becomes batches.
+    """How a block of a corpus becomes batches.
 
     It can be sent to other processes, its models left out.
 
     Attributes:
         model: what reads.
-        inputs: of a part.
+        inputs: of a block.
         size: inputs of a window, in which they are sorted by length.
         limits: of a batch.
         notes: what was found of the inputs that were given last, by its kind.
@@ -69,7 +59,7 @@ class Reader:
     inputs: Inputs
     size: int
     limits: Limits
-    notes: Callable[[], Mapping[str, Sequence[str]]] = _nothing
+    notes: Callable[[], Mapping[str, Sequence[str]]] = dict
 
 
 def reader_for(
@@ -80,48 +70,64 @@ def reader_for(
     batch_size: int,
     size: int | None,
 ) -> Reader:
-    """How parts of a corpus become batches of a model, of at most so many inputs."""
+    """How blocks of a corpus become batches of a model, of at most so many inputs."""
     limits = Limits(batch_size, streams.tokens_per_batch(batch_size, model), model.same_length)
     return Reader(model, inputs, size or streams.BLOCK, limits, notes)
 
 
-@dataclass(frozen=True)
-class Part:
-    """A part of a corpus.
+@dataclass
+class _Held:
+    """Examples that were read, and how many bytes of the corpus' files then; in this process these go along again."""
+
+    examples: Sequence[Example]
+    ends: Sequence[int]
+    files: Sources | None
+
+    def __call__(self) -> Iterator[Example]:
+        for example, end in zip(self.examples, self.ends, strict=True):
+            if self.files is not None:
+                self.files.read = end
+            yield example
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _Held, (self.examples, self.ends, None)
+
+
+@dataclass
+class CorpusBlock(Given):
+    """A block of a corpus, by which anybody can read it: its examples, without tokens where they are of a corpus.
 
     Attributes:
-        given: its examples.
-        open: the documents that have examples in other parts as well; known when the examples have been read.
-        place: where it is, in words.
+        given: the part of the corpus that it is.
+        open: the documents that have examples in other blocks as well.
+        left_out: what the corpus has left out on the way to it.
+        end: how many bytes of the corpus' files were read then; None where there are none.
+        most: so many inputs count.
+        inputs: how many it has, where it was read here.
     """
 
-    given: Corpus | Iterable[Example]
-    open: Collection[int] = ()
-    place: str = ""
-
-    def __str__(self) -> str:
-        return self.place
+    given: Corpus | Sequence[Example] = ()
+    open: frozenset[int] = frozenset()
+    left_out: Read = field(default_factory=Read)
+    end: int | None = None
+    most: int | None = None
+    inputs: int | None = None
 
 
 class Batched:
-    """The batches of a part, to be read once.
+    """The batches of a block, to be read once; `open` are the documents that have inputs in other blocks as well."""
 
-    Args:
-        part: what is read.
-        reader: how.
-        most: at most so many inputs.
-    """
-
-    def __init__(self, part: Part, reader: Reader, most: int | None = None) -> None:
-        self.part = part
-        self._reader, self._most = reader, most
+    def __init__(self, block: CorpusBlock, reader: Reader) -> None:
+        self.open = block.open
+        self._block, self._reader = block, reader
         self._inputs = self._pieces = self._unknown = 0
         self._ends: tuple[int, int] | None = None
         self._documents = Documents()
 
     def __iter__(self) -> Iterator[list[Example]]:
-        inputs = islice(self._reader.inputs(self.part.given), self._most)
-        return batches(self._counted(inputs), self._reader.size, self._reader.limits)
+        inputs = islice(self._reader.inputs(self._block.given), self._block.most)
+        yield from batches(self._counted(inputs), self._reader.size, self._reader.limits)
+        self._block.inputs = self._inputs
 
     def _counted(self, inputs: Iterable[Example]) -> Iterator[Example]:
         for example in checked(inputs):
@@ -136,275 +142,93 @@ class Batched:
             yield example
 
     @property
-    def open(self) -> Collection[int]:
-        """The documents that have inputs in other blocks as well; known when the batches have been read."""
-        return self.part.open
-
-    @property
     def read(self) -> Read:
-        """What reading has told, when the batches have been read."""
+        """What reading has told, when the batches have been read; first what the corpus left out on the way."""
         notes = {
             kind: Told(len(items), tuple(items[:LISTED])) for kind, items in self._reader.notes().items()
         }
         read = Read(
             self._inputs, self._pieces, self._unknown, notes=notes, ends=self._ends, documents=self._documents
         )
-        given = self.part.given
-        if not isinstance(given, Corpus):
-            return read
-        return replace(read, counts=given.counts).then(left_out_of(given))
+        given = self._block.given
+        if isinstance(given, Corpus):
+            read = replace(read, counts=given.counts).then(_left_out(given))
+        return self._block.left_out.then(read)
 
 
-def left_out_of(corpus: Corpus) -> Read:
+def _left_out(corpus: Corpus) -> Read:
     """What a corpus has left out so far."""
     broken = tuple(Broken(error.path, error.line, error.message) for error in corpus.broken)
     return Read(left_out=corpus.left_out, broken=broken)
 
 
-class Block(Protocol):
-    """A numbered block of a corpus, and what reading it has told, when its batches have been read."""
-
-    @property
-    def number(self) -> int:
-        """The block's number, from 0."""
-        ...
-
-    @property
-    def open(self) -> Collection[int]:
-        """The documents that have inputs in other blocks as well; known when the batches have been read."""
-        ...
-
-    @property
-    def read(self) -> Read:
-        """What reading has told."""
-        ...
-
-    @property
-    def part(self) -> Part | None:
-        """The part by which anybody can read the block; None where it has to be read here, in order."""
-        ...
-
-    @property
-    def end(self) -> int | None:
-        """The byte of the files that the block reaches up to; None where these are not cut on bytes."""
-        ...
-
-    def __iter__(self) -> Iterator[list[Example]]:
-        """Iterate over the batches, once and before the next block is asked for."""
-        ...
-
-    def digest(self) -> str:
-        """The sha256 of what it holds, whose batches need not be read."""
-        ...
-
-
-class Source(Protocol):
-    """The blocks of a corpus."""
-
-    @property
-    def bytes(self) -> int | None:
-        """The size of the files that are cut on bytes; None where none are."""
-        ...
-
-    def __iter__(self) -> Iterator[Block]: ...
-
-    def fingerprint(self) -> str:
-        """What those have in common who have worked on blocks of one corpus."""
-        ...
-
-
-def source(
-    corpus: Corpus | Iterable[Example],
-    reader: Reader,
-    *,
-    windows: int | None = None,
-    limit: int | None = None,
-    hashed: bool = True,
-) -> Source:
-    """The blocks of a corpus.
+class Blocks:
+    """The blocks of a corpus, to be read once.
 
     Args:
         corpus: what is read.
         reader: how.
         windows: a block ends after about so many windows at the latest, though that may be in the midst of a document.
-        limit: of inputs. To count them, blocks before are read and tokenized, whoever works on them.
+        limit: of inputs. To count them, blocks before are tokenized here, whoever works on them.
         hashed: whether digests will be asked for.
     """
-    if isinstance(corpus, Corpus) and (cuts := corpus.cuts(reader.size * BYTES, windows)) is not None:
-        return _Cut(corpus, cuts, reader, limit)
-    return _InOrder(corpus, reader, windows, limit, hashed)
-
-
-class _Cut:
-    """The blocks of files that are cut on their bytes."""
-
-    def __init__(self, corpus: Corpus, cuts: Cuts, reader: Reader, limit: int | None) -> None:
-        self._corpus, self._cuts, self._reader, self._limit = corpus, cuts, reader, limit
-
-    def __iter__(self) -> Iterator[Block]:
-        left = self._limit
-        for number in range(len(self._cuts)):
-            if left == 0:
-                return
-            block = _Stretch(number, self._corpus, self._cuts, self._reader, left)
-            yield block
-            if left is not None:
-                left -= block.finish()
-
-    @property
-    def bytes(self) -> int:
-        """The size of all files."""
-        return sum(self._cuts.sizes)
-
-    def fingerprint(self) -> str:
-        """A checksum of the sizes of the files: who works on some blocks knows no more of the others."""
-        return hashlib.sha256(repr(self._cuts.sizes).encode()).hexdigest()
-
-
-class _Stretch:
-    """A block of files."""
-
-    def __init__(self, number: int, corpus: Corpus, cuts: Cuts, reader: Reader, most: int | None) -> None:
-        self.number = number
-        self._corpus, self._cuts, self._reader, self._most = corpus, cuts, reader, most
-        self._batches: Batched | None = None
-
-    @cached_property
-    def _stretch(self) -> Stretch:
-        return self._cuts.stretch(self.number)
-
-    def _part(self, *, here: bool) -> Part:
-        stretch = self._stretch
-        place = f"bytes {stretch.cut.start + 1:,} to {stretch.cut.end:,}"
-        return Part(self._corpus.stretch(stretch, here=here), stretch.open, place)
-
-    @property
-    def part(self) -> Part | None:
-        """The part by which anybody can read the block, where inputs need not be counted."""
-        return self._part(here=False) if self._most is None else None
-
-    @property
-    def open(self) -> Collection[int]:
-        """The documents that, as the stretch says, have examples in other blocks as well."""
-        return self._stretch.open
-
-    @property
-    def end(self) -> int:
-        """The byte at which the block ends."""
-        return self._cuts[self.number].end
-
-    @property
-    def read(self) -> Read:
-        """What reading has told."""
-        return Read() if self._batches is None else self._batches.read
-
-    def __iter__(self) -> Iterator[list[Example]]:
-        self._batches = Batched(self._part(here=True), self._reader, self._most)
-        return iter(self._batches)
-
-    def digest(self) -> str:
-        """A checksum of the block's bytes."""
-        return fingerprint(self._stretch)
-
-    def finish(self) -> int:
-        """Read it, where nobody has; how many inputs it has."""
-        if self._batches is None:
-            for _ in self:
-                pass
-        return self.read.inputs
-
-
-class _InOrder:
-    """The blocks of what is read in order."""
 
     def __init__(
         self,
         corpus: Corpus | Iterable[Example],
         reader: Reader,
-        windows: int | None,
-        limit: int | None,
-        hashed: bool,
+        *,
+        windows: int | None = None,
+        limit: int | None = None,
+        hashed: bool = True,
     ) -> None:
         self._corpus, self._reader = corpus, reader
-        self._windows, self._limit, self._hashed = windows, limit, hashed
+        self._windows, self._left, self._hashed = windows, limit, hashed
         self._digest = ""
-        self.bytes = None
 
-    def __iter__(self) -> Iterator[Block]:
-        corpus, unit, weight = self._corpus, 1, _one
-        if isinstance(corpus, Corpus) and corpus.pack is not None:
-            unit, weight = BYTES, _bytes
-        size = self._reader.size * unit
-        stream = corpus.examples() if isinstance(corpus, Corpus) else checked(corpus)
-        left = self._limit
-        for run in runs(stream, size, None if self._windows is None else self._windows * size, weight):
-            if left == 0:
+    def __iter__(self) -> Iterator[CorpusBlock]:
+        corpus = self._corpus if isinstance(self._corpus, Corpus) else None
+        packed = corpus is not None and corpus.pack is not None
+        size = self._reader.size * (BYTES if packed else 1)
+        longest = None if self._windows is None else self._windows * size
+        stream = checked(self._corpus) if corpus is None else corpus.examples()
+        for run in runs(stream, size, longest, _bytes if packed else lambda _: 1):
+            if self._left == 0:
                 return
-            block = _Run(run, corpus, self._reader, left, self._hashed)
-            yield block
-            inputs = block.finish()
-            left = None if left is None else left - inputs
-            if isinstance(corpus, Corpus):
+            examples, ends = list[Example](), list[int]()
+            for example in run.examples:
+                examples.append(example)
+                ends.append(0 if corpus is None else corpus.bytes_read)
+            block = CorpusBlock(
+                run.number, [examples], given=examples, open=frozenset(run.open), most=self._left
+            )
+            if corpus is not None:
+                block.left_out = _left_out(corpus)
                 corpus.broken.clear()  # told by the block
-            self._digest = hashlib.sha256((self._digest + block.digest()).encode()).hexdigest()
+                block.end = None if corpus.size_hint() is None else corpus.bytes_read
+                block.given = corpus.part(_Held(examples, ends, corpus.files))
+            if self._hashed:
+                block.digest = _digest(examples, block.open)
+                self._digest = hashlib.sha256((self._digest + block.digest).encode()).hexdigest()
+            yield block
+            if self._left is not None:
+                for _ in Batched(block, self._reader) if block.inputs is None else ():
+                    pass
+                self._left -= block.inputs or 0
 
     def fingerprint(self) -> str:
-        """A checksum of all blocks so far."""
+        """A checksum of all blocks so far: what those have in common who have worked on blocks of one corpus."""
         return self._digest
-
-
-def _one(_: Example) -> int:
-    return 1
 
 
 def _bytes(example: Example) -> int:
     return len((example.text or "").encode())
 
 
-class _Run:
-    """A block of examples that are read in order."""
-
-    part, end = None, None
-
-    def __init__(
-        self, run: Run, corpus: Corpus | Iterable[Example], reader: Reader, most: int | None, hashed: bool
-    ) -> None:
-        self.number, self.open = run.number, run.open
-        self._corpus, self._most = corpus, most
-        self._hash = hashlib.sha256() if hashed else None
-        self._examples = self._seen(run.examples)
-        given = corpus.part(partial(iter, self._examples)) if isinstance(corpus, Corpus) else self._examples
-        self._batches = Batched(Part(given, run.open), reader, most)
-        self._begun = False
-
-    def _seen(self, examples: Iterable[Example]) -> Iterator[Example]:
-        for example in examples:
-            if self._hash is not None:
-                for part in content(example):
-                    self._hash.update(len(part).to_bytes(8, "little"))
-                    self._hash.update(part)
-            yield example
-
-    @property
-    def read(self) -> Read:
-        """What reading has told; first what the corpus left out on the way."""
-        read = self._batches.read
-        return left_out_of(self._corpus).then(read) if isinstance(self._corpus, Corpus) else read
-
-    def __iter__(self) -> Iterator[list[Example]]:
-        self._begun = True
-        return iter(self._batches)
-
-    def digest(self) -> str:
-        """A checksum of the examples; those that nobody has read are passed over."""
-        self.finish()
-        return "" if self._hash is None else f"{self._hash.hexdigest()} {sorted(self.open)}"
-
-    def finish(self) -> int:
-        """Pass over what nobody has read, or read it where inputs are counted; how many it has."""
-        if not self._begun and self._most is not None:
-            for _ in self:
-                pass
-        for _ in self._examples:
-            pass
-        return self._batches.read.inputs
+def _digest(examples: Iterable[Example], open_: Iterable[int]) -> str:
+    """A checksum of examples."""
+    hashed = hashlib.sha256()
+    for part in (part for example in examples for part in content(example)):
+        hashed.update(len(part).to_bytes(8, "little"))
+        hashed.update(part)
+    return f"{hashed.hexdigest()} {sorted(open_)}"

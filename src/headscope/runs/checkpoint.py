@@ -121,7 +121,7 @@ class Folder(Generic[S]):
         """Write the latest."""
         if self._latest is not None:
             (file, span, described), self._latest = self._latest, None
-            arrays = {} if span.sums is None else span.sums.to_arrays()
+            arrays: Arrays = {} if span.sums is None else span.sums.to_arrays()
             told = {"failures": span.failures, "empty": span.sums is None, "read": span.read.to_json()}
             run = {"identity": self.identity, "circumstances": self._circumstances}
             write(file, arrays, {**told, **run, **described})

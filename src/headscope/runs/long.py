@@ -25,7 +25,7 @@ from headscope.errors import HeadscopeWarning, InputError, RunError
 from headscope.measures.dataset import check_suffix
 from headscope.models import Model
 from headscope.runs.batches import checked_first, corpus_name, cut, inputs_of_block, no_input
-from headscope.runs.blocks import Batched, Encoded, Reader, Source, reader_for, source
+from headscope.runs.blocks import Batched, Blocks, CorpusBlock, Encoded, Reader, reader_for
 from headscope.runs.blocks import Inputs as InputsOf
 from headscope.runs.checkpoint import Folder, remove_abandoned
 from headscope.runs.engines import engine_of
@@ -36,7 +36,7 @@ from headscope.runs.identity import about_model, versions
 from headscope.runs.identity import identity as of_run
 from headscope.runs.inputs import Inputs
 from headscope.runs.options import RunOptions
-from headscope.runs.outcome import Failure, Given, Outcome, S, Shard
+from headscope.runs.outcome import Failure, Outcome, S, Shard
 from headscope.runs.parts import merge_parts, write_part
 from headscope.runs.progress import Place, Progress, bar
 from headscope.runs.provenance import COMMAND
@@ -159,7 +159,7 @@ class Run(Generic[S]):
         blocks = self.blocks()
         with ExitStack() as stack:
             workers = stack.enter_context(engine_of(options.engine))
-            folder = self._folder(stack, workers, blocks, shard)
+            folder = self._folder(stack, workers, shard)
             shown = stack.enter_context(bar(self.corpus, options.limit, options.progress, self.kind.title))
             watched = Inputs(self.model, (), corpus_name(self.corpus))
             reduced = self.sums(blocks, workers, folder, shown, watched)
@@ -169,17 +169,16 @@ class Run(Generic[S]):
                 write_part(options.part, figures, folder, reduced, {"meta": description, **self.about})
         return figures
 
-    def blocks(self) -> Source:
+    def blocks(self) -> Blocks:
         """The blocks of the corpus, to be read once; those of a strict corpus are read to the end before."""
         corpus, limit = self.corpus, self.options.limit
         if isinstance(corpus, Corpus):
-            corpus.look()
             checked_first(self.model, corpus, lambda: islice(self._reader.inputs(corpus), limit))
         kept = self.options.resume is not None or self.options.part is not None
-        return source(corpus, self._reader, windows=WINDOWS, limit=limit, hashed=kept)
+        return Blocks(corpus, self._reader, windows=WINDOWS, limit=limit, hashed=kept)
 
     def sums(
-        self, blocks: Source, workers: Engine, folder: Folder[S] | None, shown: Progress, watched: Inputs
+        self, blocks: Blocks, workers: Engine, folder: Folder[S] | None, shown: Progress, watched: Inputs
     ) -> Reduced[S]:
         """The sums of the blocks, added up in their order; what is done is kept in the folder.
 
@@ -252,9 +251,7 @@ class Run(Generic[S]):
         options = {"limit": self.options.limit, "batch_size": self.options.batch_size, "pack": pack}
         return {name: value for name, value in {**options, **self.decides}.items() if value is not None}
 
-    def _folder(
-        self, stack: ExitStack, workers: Engine, blocks: Source, shard: Shard | None
-    ) -> Folder[S] | None:
+    def _folder(self, stack: ExitStack, workers: Engine, shard: Shard | None) -> Folder[S] | None:
         """Where checkpoints are, for as long as the stack is open; None where nothing is kept."""
         options, place = self.options, self.options.resume
         if place is None and options.part is not None:
@@ -263,10 +260,9 @@ class Run(Generic[S]):
             place = stack.enter_context(tempfile.TemporaryDirectory(prefix=_HIDDEN, dir=parent))
         if place is None:
             return None
-        size = {"bytes": blocks.bytes} if shard and blocks.bytes else {}
         identity = {
             **of_run(self.model, self.kind.name, workers.device(self.model).type),
-            "corpus": {"name": corpus_name(self.corpus), **size},
+            "corpus": {"name": corpus_name(self.corpus)},
             "options": {**self._decides, **self.identity},
         }
         folder = Folder(
@@ -315,14 +311,14 @@ class _Summing(Generic[S]):
     reader: Reader
     skip_failures: bool
 
-    def __call__(self, unit: Sequence[Given], done: Callable[[int], None]) -> Outcome[S]:
+    def __call__(self, unit: Sequence[CorpusBlock], done: Callable[[int], None]) -> Outcome[S]:
         outcome: Outcome[S] = Outcome()
         for given in unit:
-            block = given if given.here else Batched(given.part, self.reader)
+            block = Batched(given, self.reader)
             outcome = outcome.then(replace(self._summed(block, done), read=block.read))
         return outcome
 
-    def _summed(self, block: Given | Batched, done: Callable[[int], None]) -> Outcome[S]:
+    def _summed(self, block: Batched, done: Callable[[int], None]) -> Outcome[S]:
         if self.skip_failures:
             return _left_out(block, self.block, done)
         batches = iter(block)
@@ -331,7 +327,7 @@ class _Summing(Generic[S]):
 
 
 def _left_out(
-    block: Given | Batched,
+    block: Batched,
     sums: Work[S],
     done: Callable[[int], None],
 ) -> Outcome[S]:

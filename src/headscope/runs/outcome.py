@@ -6,7 +6,7 @@ Blocks add up in two levels: those of a span, which follow one another, from the
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
@@ -58,78 +58,23 @@ class Outcome(Generic[S]):
         return Outcome(sums, self.failures + after.failures, self.read.then(after.read))
 
 
+@dataclass
 class Given:
-    """A block on its way to where it is worked on, in this process or, pickled, in another one.
-
-    Args:
-        number: of the block.
-        batches: of the block, read once; a block that knows the rest says it itself.
-        open: the documents that have inputs in other blocks as well; known when the batches have been read.
-        part: by which a worker reads the batches itself; None where they travel.
-        read: what reading has told; known when the batches have been read.
-        tells: asked when the block has been read, before the next one is.
+    """A block on its way to where it is worked on.
 
     Attributes:
-        answer: what `tells` gave.
-        here: whether it has its batches, to be read where it is.
+        number: of the block.
+        batches: of the block.
+        digest: says in words what it holds.
     """
 
-    def __init__(
-        self,
-        number: int,
-        batches: Iterable[Any],
-        open: Collection[int] | None = None,
-        part: Any = None,
-        read: Read | None = None,
-        tells: Callable[[], Any] = tuple,
-    ) -> None:
-        self.number = number
-        self.answer: Any = None
-        self._batches, self._open, self._part, self._read, self._tells = batches, open, part, read, tells
-
-    @property
-    def open(self) -> Collection[int]:
-        """The documents that have inputs in other blocks as well."""
-        return getattr(self._batches, "open", ()) if self._open is None else self._open
-
-    @property
-    def part(self) -> Any:
-        """The part by which a worker reads the block."""
-        return getattr(self._batches, "part", None) if self._part is None else self._part
-
-    @property
-    def read(self) -> Read:
-        """What reading has told."""
-        return getattr(self._batches, "read", Read()) if self._read is None else self._read
-
-    @property
-    def here(self) -> bool:
-        """Whether its batches are here, or come from what is here."""
-        return self._part is None
+    number: int
+    batches: Sequence[Any]
+    digest: str = ""
 
     def __iter__(self) -> Iterator[Any]:
         """The batches."""
-        yield from self._batches
-        if self.answer is None:
-            self.answer = self._tells()
-
-    def checked(self) -> Self:
-        """The same, read to its end; a block with a part is left to the worker."""
-        if self.answer is None:
-            part = self.part
-            batches = list(self) if part is None else ()
-            self.answer = self._tells() if self.answer is None else self.answer
-            self._open, self._read = frozenset(self.open), self.read
-            self._batches, self._part = batches, part
-        return self
-
-    def forget(self) -> None:
-        """Keep the batches no longer: they are on their way."""
-        self._batches = ()
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        self.checked()
-        return Given, (self.number, self._batches, self._open, self._part, self._read)
+        yield from self.batches
 
 
 class Shard(NamedTuple):

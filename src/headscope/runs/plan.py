@@ -30,11 +30,11 @@ from headscope.measures.sums import Sums
 from headscope.models import Model
 from headscope.runs.batches import BLOCK, tokens_of
 from headscope.runs.blocks import BYTES as BLOCK_BYTES
-from headscope.runs.blocks import Batched, Encoded, reader_for, source
+from headscope.runs.blocks import Batched, Blocks, Encoded, reader_for
 from headscope.runs.engines.dispatch import BYTES, WINDOW
 from headscope.runs.estimate import duration, peak_memory
 from headscope.runs.forward import forward
-from headscope.runs.outcome import Given, Outcome
+from headscope.runs.outcome import Outcome
 from headscope.runs.task import Task
 
 SMALLEST = 2 * BLOCK * BLOCK_BYTES
@@ -157,14 +157,13 @@ def measured(model: Model, corpus: Corpus, blocks: int = 4) -> Costs:
     reader = reader_for(model, Encoded(model, bare=True), dict, batch_size=32, size=None)
     task = Task(model, choose(default_measures(corpus.kind)))
     total, samples = Outcome[Sums](), list[Costs]()
-    given = islice(source(corpus, reader, windows=4), blocks + 1)
+    given = islice(Blocks(corpus, reader, windows=4), blocks + 1)
     for block in given:
         times = [clock()]
-        block.digest()
-        data = pickle.dumps([Given(block.number, block)], 5)
+        data = pickle.dumps([block], 5)
         times.append(clock())
         (there,) = pickle.loads(data)
-        batches = list(there if there.here else Batched(there.part, reader))
+        batches = list(Batched(there, reader))
         times.append(clock())
         inputs = [[tokens_of(example) for example in batch] for batch in batches]
         if not inputs:

@@ -11,29 +11,13 @@ import hashlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, Protocol
+from typing import Any, Generic, NamedTuple
 
 from headscope.runs.checkpoint import Folder
 from headscope.runs.outcome import Given, Outcome, S
 from headscope.runs.read import Read
 
-
-class Numbered(Protocol):
-    """A block: numbered from 0, read once (`headscope.corpora.Block` is one)."""
-
-    @property
-    def number(self) -> int:
-        """The block's number, from 0, in the order of the corpus."""
-        ...
-
-    def __iter__(self) -> Iterator[Any]: ...
-
-    def digest(self) -> str:
-        """A checksum of what it holds, whether or not it was read; asked before the next block is."""
-        ...
-
-
-RunUnits = Callable[[Iterator[Sequence[Given]]], Iterator[Outcome[S]]]
+RunUnits = Callable[[Iterator[Sequence[Any]]], Iterator[Outcome[S]]]
 """The outcomes of units in their order. A unit is a block, or several of one span that follow one another."""
 
 
@@ -53,18 +37,19 @@ class Reduced(Generic[S]):
 
 
 class _Step(NamedTuple):
-    """What is to be added next: a unit that is worked on, or what a checkpoint has of a span, up to a block."""
+    """What is to be added next, up to a block: a unit that is worked on, by its last, or what a checkpoint has."""
 
-    unit: Sequence[Given]
-    kept: Any
     blocks: int
+    last: Given | None
+    chain: str = ""
+    kept: Any = None
 
 
 def _nowhere(_: object) -> None: ...
 
 
 def reduce(
-    blocks: Iterable[Numbered],
+    blocks: Iterable[Given],
     run_units: RunUnits[S],
     *,
     folder: Folder[S] | None = None,
@@ -94,18 +79,11 @@ def reduce(
     """
     start, count = 0, 0
     total, open_span = Outcome[S](), Outcome[S]()  # of the spans that are whole, and of the one that is not
-    shard = None if folder is None else folder.shard
     steps: deque[_Step] = deque()
     chain = ""  # of the digests of the span's blocks
 
-    def chained(block: Numbered) -> str:
-        nonlocal chain
-        if folder is not None:
-            chain = hashlib.sha256((chain + block.digest()).encode()).hexdigest()
-        return chain
-
     def unit(blocks: list[Given]) -> list[Given]:
-        steps.append(_Step(blocks, None, blocks[-1].number + 1))
+        steps.append(_Step(blocks[-1].number + 1, blocks[-1], chain))
         return blocks
 
     def units() -> Iterator[Sequence[Given]]:
@@ -116,29 +94,27 @@ def reduce(
             for block in blocks:
                 count = block.number + 1
                 index, before = divmod(block.number, span)
-                mine = shard is None or index in shard
-                if folder is not None and not before:
+                if not before:
                     chain, start = "", block.number
-                    if mine and (kept := folder.span(index)) is not None:
+                mine = folder is None or folder.shard is None or index in folder.shard
+                if mine and folder is not None:
+                    if not before and (kept := folder.span(index)) is not None:
                         start, outcome = kept
-                        steps.append(_Step((), outcome, start))
+                        steps.append(_Step(start, None, kept=outcome))
                         add_kept()
-                given = Given(block.number, block, tells=lambda block=block: (chained(block), place(block)))
-                if not mine:
-                    if reached is not None:
-                        reached(place(block), True, total.read.then(open_span.read))
-                elif block.number < start:
-                    assert folder is not None
-                    folder.compare(count, chained(block))
+                    chain = hashlib.sha256((chain + block.digest).encode()).hexdigest()
+                    if block.number < start:
+                        folder.compare(count, chain)
+                if not mine or block.number < start:
                     if reached is not None:
                         reached(place(block), True, total.read.then(open_span.read))
                 elif several or (not before and together is not None and together(index)):
-                    several.append(given.checked())
+                    several.append(block)
                     if before + 1 == span:
                         ready, several = several, []
                         yield unit(ready)
                 else:
-                    yield unit([given])
+                    yield unit([block])
         except Exception as raised:
             error = raised  # what was read before is worked on first
         if several:
@@ -147,27 +123,27 @@ def reduce(
             raise error
 
     def add_kept() -> None:
-        while steps and not steps[0].unit:
-            _, kept, blocks = steps.popleft()
-            add(kept, blocks)
+        while steps and steps[0].last is None:
+            step = steps.popleft()
+            add(step.kept, step.blocks)
 
     def add(outcome: Outcome[S], blocks: int) -> Outcome[S]:
         """Add what follows, up to so many blocks; of its span all there is so far."""
         nonlocal total, open_span
         of_span = open_span = open_span.then(outcome)
         if not blocks % span:
-            total, open_span = total.then(of_span), Outcome()
+            total, open_span = total.then(of_span), Outcome[S]()
         return of_span
 
     try:
         for outcome in run_units(units()):
             add_kept()
-            done, _, blocks_done = steps.popleft()
-            of_span = add(outcome, blocks_done)
+            step = steps.popleft()
+            of_span = add(outcome, step.blocks)
             if folder is not None:
-                folder.keep(blocks_done, of_span, done[-1].answer[0])
+                folder.keep(step.blocks, of_span, step.chain)
             if reached is not None:
-                reached(done[-1].answer[1], False, total.read.then(open_span.read))
+                reached(place(step.last), False, total.read.then(open_span.read))
         add_kept()
     finally:
         if folder is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,22 +48,6 @@ class _Rows:
             number, _, key = name.partition("/")
             rows[number][key] = array
         return cls(tuple(rows[number] for number in sorted(rows)))
-
-
-@dataclass(frozen=True)
-class _Item(Generic[T]):
-    """An item, as a block of one batch."""
-
-    number: int
-    item: T
-    describe: Callable[[T], object]
-
-    def __iter__(self) -> Iterator[list[T]]:
-        yield [self.item]
-
-    def digest(self) -> str:
-        """Which item it is."""
-        return repr(self.describe(self.item))
 
 
 @dataclass(frozen=True)
@@ -143,10 +127,10 @@ class Steps:
                 (shown.passed if passed else shown.at)(shown.place(count))
 
             reduced = reduce(
-                (_Item(number, item, digest) for number, item in enumerate(items)),
+                (Given(number, [[item]], repr(digest(item))) for number, item in enumerate(items)),
                 lambda units: workers.results([self._model], _Work(step), shown.begun(units), shown),
                 folder=folder,
-                place=lambda block: block.item,
+                place=lambda block: block.batches[0][0],
                 reached=reached,
             )
         rows = reduced.outcome.sums

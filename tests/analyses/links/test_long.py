@@ -12,14 +12,13 @@ import xarray as xr
 import headscope as hs
 from headscope import corpora
 from headscope.errors import InputError
-from headscope.runs import batches, blocks
+from headscope.runs import batches
 from tests.helpers.links_sample import RUNS
 
 
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "BLOCK", 3)
-    monkeypatch.setattr(blocks, "BYTES", 100)  # an input of these files
 
 
 def same(one: xr.Dataset, other: xr.Dataset) -> None:

@@ -157,8 +157,6 @@ class Dispatch:
             if unit is None:
                 self._reading = False
                 return
-            for given in unit:
-                given.checked()
             data = _sent(unit)
         except Exception as error:  # told after what was read before
             self._reading, self._error = False, error
@@ -166,8 +164,6 @@ class Dispatch:
         self._units[self._read] = _Unit(_label(unit), data)
         self._todo.append(self._read)
         self._read += 1
-        for given in unit:
-            given.forget()
 
     def _meet(self) -> None:
         """Make ready who came, and see who left."""
@@ -299,8 +295,6 @@ def _label(unit: Sequence[Given]) -> str:
     """Such as ``block 12 (256 inputs, news.txt:3073 to news.txt:3328)``."""
     first, last = unit[0].number, unit[-1].number
     name = f"block {first}" if first == last else f"blocks {first} to {last}"
-    if unit[0].part is not None:
-        return f"{name} ({unit[0].part})"
     inputs = [example for given in unit for batch in given for example in batch]
     if not all(isinstance(example, Example) for example in inputs):
         return name
