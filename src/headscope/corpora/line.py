@@ -8,10 +8,7 @@ from headscope.errors import CorpusError
 
 
 class Line(NamedTuple):
-    """A line of a file without its end; lines count from 1.
-
-    `offset` is where it begins, counted in bytes over all files, where these are read in cuts.
-    """
+    """A line of a file without its end; lines count from 1."""
 
     path: str
     number: int

@@ -122,9 +122,9 @@ class Folder(Generic[S]):
         if self._latest is not None:
             (file, span, described), self._latest = self._latest, None
             arrays: Arrays = {} if span.sums is None else span.sums.to_arrays()
-            told = {"failures": span.failures, "empty": span.sums is None, "read": span.read.to_json()}
-            run = {"identity": self.identity, "circumstances": self._circumstances}
-            write(file, arrays, {**told, **run, **described})
+            described |= {"failures": span.failures, "empty": span.sums is None, "read": span.read.to_json()}
+            described |= {"identity": self.identity, "circumstances": self._circumstances}
+            write(file, arrays, described)
             self._written = time.monotonic()
 
     def span(self, index: int) -> tuple[int, Outcome[S]] | None:

@@ -249,8 +249,8 @@ class _Run:
             return
         place, run = self.kept
         now, name = circumstances(self.engine.model.device), work.__name__
-        whole = sys.maxsize  # the state is of the pass so far
-        with Folder(place / name, {**run, "pass": name}, _State, span=whole, circumstances=now) as folder:
+        size = sys.maxsize  # of a span: the state is of all blocks so far
+        with Folder(place / name, {**run, "pass": name}, _State, span=size, circumstances=now) as folder:
             try:
                 yield folder
             finally:
