@@ -11,12 +11,12 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.core.arrays import Bools, Floats, Ints
-from headscope.core.heads import Head
 from headscope.core.tokens import Tokens
 from headscope.measures.answers import speaking
 from headscope.measures.dataset import describe
 from headscope.measures.measure import Measure, mask, pair_measure
 from headscope.measures.sums import Ratios, Sums
+from headscope.measures.tidy import tidy
 from headscope.statistics.jackknife import share_interval
 
 DEVIATIONS = 6.0
@@ -227,20 +227,8 @@ def to_artefacts(result: xr.Dataset) -> xr.Dataset:
 
 def table(result: xr.Dataset) -> pd.DataFrame:
     """One row a head, with `COLUMNS`, those first that give most to artefacts."""
-    rows: list[dict[str, Any]] = []
-    names = {
-        "attention": "attention",
-        "attention_se": "se",
-        "attention_chance": "chance",
-        "attention_low": "ci_low",
-    }
-    names |= {"attention_high": "ci_high", "attention_n": "n", "from_cls": "from_cls"}
-    figures = {column: np.asarray(result[name].values, np.float64) for name, column in names.items()}
-    for spot in np.argwhere(np.isfinite(figures["n"])):
-        head = Head(int(result["layer"].values[spot[0]]), int(spot[1]))
-        values = {column: float(array[tuple(spot)]) for column, array in figures.items()}
-        rows.append(
-            {"layer": head.layer, "head": head.head, "paper": head.paper, **values, "n": int(values["n"])}
-        )
-    rows.sort(key=lambda row: -np.nan_to_num(row["attention"]))
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    names = {"se": "se", "chance": "chance", "low": "ci_low", "high": "ci_high", "n": "n"}
+    figures = result.rename({f"attention_{name}": column for name, column in names.items()})
+    rows: Any = tidy(figures, COLUMNS, "n", ("layer", "head"))
+    rows["n"] = rows["n"].astype(int)
+    return rows.sort_values("attention", ascending=False, kind="stable", ignore_index=True)

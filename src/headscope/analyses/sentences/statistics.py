@@ -16,6 +16,7 @@ from headscope.core.heads import AnyHead, Head
 from headscope.core.lazy import module
 from headscope.errors import InputError
 from headscope.measures.dataset import describe
+from headscope.measures.tidy import tidy
 from headscope.statistics.jackknife import error, interval, skewness
 from headscope.statistics.significance import false_discovery
 from headscope.views.charts import Figure, map_of_heads, meta_of, model_name
@@ -129,33 +130,21 @@ def dataset(
 
 def table(result: xr.Dataset) -> pd.DataFrame:
     """One row a head, with `COLUMNS`, the highest kurtosis first."""
-    rows: list[dict[str, Any]] = []
-    for place, layer in enumerate(result["layer"].values):
-        for head in result["head"].values:
-            figures = {name: float(result[name].values[place, head]) for name in FIGURES}
-            if np.isnan(figures["kurtosis"]):
-                continue
-            row: dict[str, Any] = {
-                "layer": int(layer),
-                "head": int(head),
-                "paper": Head(int(layer), int(head)).paper,
-            }
-            names = {"kurtosis_low": "ci_low", "kurtosis_high": "ci_high"}
-            row |= {names.get(name, name): value for name, value in figures.items()}
-            row["chance"] = float(result["chance"])
-            if "received" in result:
-                weights = result["received"].values[place, head]
-                most = int(np.nanargmax(weights))
-                text = str(result["text"].values[most])
-                row |= {
-                    "sentence": most,
-                    "received": float(weights[most]),
-                    "text": text if len(text) <= SHORT else f"{text[: SHORT - 1].rstrip()}…",
-                }
-            rows.append(row)
-    rows.sort(key=lambda row: -row["kurtosis"])
-    frame: Any = pd.DataFrame(rows, columns=list(COLUMNS))
-    return frame.astype({"sentence": "Int64"})
+    figures = result[[*FIGURES, "chance"]].rename(kurtosis_low="ci_low", kurtosis_high="ci_high")
+    if "received" in result:
+        most = result["received"].fillna(-1.0).argmax("sentence")
+        texts = [
+            text if len(text) <= SHORT else f"{text[: SHORT - 1].rstrip()}…"
+            for text in map(str, result["text"].values)
+        ]
+        figures = figures.assign(
+            sentence=most,
+            received=result["received"].max("sentence"),
+            text=(most.dims, np.array(texts, object)[most.values]),
+        )
+    rows: Any = tidy(figures, ("layer", "head", "paper", *map(str, figures)), "kurtosis", ("layer", "head"))
+    rows = rows.sort_values("kurtosis", ascending=False, kind="stable", ignore_index=True)
+    return rows.reindex(columns=list(COLUMNS)).astype({"sentence": "Int64"})
 
 
 def receivers(result: xr.Dataset, level: float = 0.05, most: int = 8) -> list[tuple[int, int]]:

@@ -11,9 +11,9 @@ import xarray as xr
 
 from headscope.core.arrays import Floats
 from headscope.core.counts import plural
-from headscope.core.heads import Head
 from headscope.errors import InputError
 from headscope.measures.dataset import describe
+from headscope.measures.tidy import tidy
 from headscope.statistics.jackknife import above, effective, error, share_interval, skewness, unseen
 from headscope.statistics.overlap import TOP
 from headscope.statistics.resample import Gain
@@ -153,20 +153,11 @@ def dataset(
 
 def table(result: xr.Dataset) -> pd.DataFrame:
     """One row a head, with `COLUMNS` (and ``score_chat``), the highest scores first."""
-    rows: list[dict[str, Any]] = []
-    for index, layer in enumerate(result["layer"].values):
-        for head in result["head"].values:
-            figures = {
-                column: float(result[name].values[index, head])
-                for name, (column, _) in FIGURES.items()
-                if column
-            }
-            place = {"layer": int(layer), "head": int(head), "paper": Head(int(layer), int(head)).paper}
-            more = {"score_chat": float(result["chat"].values[index, head])} if "chat" in result else {}
-            counted = {"chance": float(result["chance"]), "n": int(result["produced"])}
-            rows.append({**place, **figures, **counted, **more})
-    rows.sort(key=lambda row: -np.nan_to_num(row["score"], nan=-1.0))
-    return pd.DataFrame(rows, columns=[*COLUMNS, *(["score_chat"] if "chat" in result else [])])
+    figures = {name: column for name, (column, _) in FIGURES.items() if column}
+    figures |= {"chance": "chance", "produced": "n"} | ({"chat": "score_chat"} if "chat" in result else {})
+    columns = [*COLUMNS, *(["score_chat"] if "chat" in result else [])]
+    rows: Any = tidy(result[[*figures]].rename(figures), columns, "layer", ("layer", "head"))
+    return rows.sort_values("score", ascending=False, kind="stable", ignore_index=True)
 
 
 def figure(dataset: xr.Dataset, *, level: float = 0.05) -> Figure:
