@@ -186,7 +186,7 @@ def changes(runs: int) -> list[Row]:
 
 def sentences(runs: int) -> list[Row]:
     """Sentence heads: kurtosis over sentences that receive normal or exponential weights, of one text or of several."""
-    from headscope.analyses.sentences.statistics import dataset, kurtosis
+    from headscope.analyses.sentences.run import dataset, kurtosis
 
     rows: list[Row] = []
     for texts, many in ((1, 10), (1, 20), (1, 50), (5, 20), (8, 20), (12, 20), (30, 20), (8, 50)):

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from headscope.analyses.compare.groups import statistics as two_groups
-from headscope.analyses.compare.inputs import statistics as two_inputs
+from headscope.analyses.compare.inputs import run as two_inputs
 from headscope.analyses.compare.models import statistics as two_models
-from headscope.analyses.compare.roles import statistics as two_roles
+from headscope.analyses.compare.roles import run as two_roles
 from headscope.analyses.compare.training import run as compare_training
 from tests.helpers.typed import Typed
 

@@ -34,7 +34,7 @@ import headscope as hs
 from headscope import corpora
 from headscope.analyses.links.coref.statistics import annotated as mentions_of
 from headscope.analyses.patching.pairs import read as read_patching
-from headscope.analyses.probes.vectors import read_vectors
+from headscope.analyses.probes.gather import read_vectors
 from headscope.console import sources
 from headscope.core.link import Span
 from headscope.corpora import Corpus, Example

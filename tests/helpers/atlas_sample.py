@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headscope.analyses.atlas.plane import planes
-from headscope.analyses.atlas.section import Atlas
+from headscope.analyses.atlas.section import Atlas, planes
 from headscope.analyses.cards.section import Cards
 from headscope.core.maps import wrap
 from headscope.core.neurons import Neurons

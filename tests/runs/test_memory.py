@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from torch import nn
 
-from headscope.runs import memory
+from headscope.runs import forward as memory
 
 
 def test_freed_memory_is_handed_back_beside_a_large_model_and_not_all_the_time(

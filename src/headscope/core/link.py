@@ -165,8 +165,7 @@ def as_links(given: AnyLinks, *, unit: Unit = "tokens", label: str = "link") -> 
     >>> [link.source.start for link in as_links(np.eye(3, dtype=bool))]
     [0, 1, 2]
     """
-    if unit not in get_args(Unit):
-        raise InputError(f"unit: expected tokens, words, characters or cells, found {unit!r}")
+    expect("unit", unit, Unit)
     if isinstance(given, np.ndarray):
         return _of_matrix(given, label)
     if isinstance(given, str) or not isinstance(given, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -38,8 +38,6 @@ def matrix(tokens: Tokens, rows: Rows = "mean") -> tuple[Floats, Floats]:
 
     Returns ``from_pieces [word piece]`` (mean, or the first piece) and ``to_words [piece word]`` (sum).
     """
-    if rows not in ("mean", "first"):
-        raise InputError(f"rows: expected 'mean' or 'first', found {rows!r}")
     word = group(tokens)
     to_words = np.zeros((len(tokens), int(word[-1]) + 1 if len(word) else 0))
     to_words[np.arange(len(tokens)), word] = 1.0

@@ -72,15 +72,6 @@ def blocks(
     >>> [len(batch) for block in hs.corpora.blocks(examples, batch_size=8) for batch in block]
     [8, 8, 8, 2]
     """
-    numbers = {
-        "size": size,
-        "windows": windows,
-        "batch_size": batch_size,
-        "tokens_per_batch": tokens_per_batch,
-    }
-    for name, value in numbers.items():
-        if value is not None and value < 1:
-            raise InputError(f"{name}: expected at least 1, found {value}")
     longest = None if windows is None else windows * size
     limits = Limits(batch_size, tokens_per_batch, int(same_length))
     return _blocks(runs(checked(examples), size, longest), size, limits)

@@ -17,7 +17,7 @@ from headscope.corpora.corpus import Corpus
 from headscope.corpora.entities import Unmatched, mentions, withheld
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Paths, WordError, packaged
-from headscope.errors import CorpusError, InputError
+from headscope.errors import CorpusError
 
 Words = Literal["syntactic", "surface"]
 Relations = Literal["full", "main"]
@@ -121,9 +121,6 @@ class _State:
 
 def _reader(words: Words, relations: Relations, *, strict: bool = False) -> Read:
     """What reads a sentence of CoNLL-U with these options."""
-    for name, value, allowed in (("words", words, Words), ("relations", relations, Relations)):
-        if value not in allowed.__args__:
-            raise InputError(f"{name}: expected {' or '.join(allowed.__args__)}, found {value!r}")
     return partial(_sentence, surface=words == "surface", main=relations == "main", strict=strict)
 
 

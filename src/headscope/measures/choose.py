@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from headscope.core import lazy
+from headscope.core.validation import expect
 from headscope.errors import InputError
 from headscope.measures.answers import ANSWERS
 from headscope.measures.confidence import CONFIDENCE, SYNTHETIC
@@ -21,7 +22,7 @@ from headscope.measures.patterns import PATTERNS
 from headscope.measures.pictures import PICTURES
 from headscope.measures.positions import named
 from headscope.measures.sounds import SOUNDS
-from headscope.measures.surface import MEASURES, PRESETS, Preset, of_code, offset, to_class
+from headscope.measures.surface import MEASURES, Preset, of_code, offset, to_class
 
 GROUPS: Mapping[str, Mapping[str, Measure]] = {
     "surface": MEASURES,
@@ -101,8 +102,7 @@ def choose(names: Sequence[str | Measure] | None = None, preset: Preset | None =
     """
     if isinstance(names, str):
         raise InputError(f"measures: expected a list of names, found one string {names!r}")
-    if preset is not None and preset not in PRESETS:
-        raise InputError(f"preset: expected {', '.join(PRESETS)}, found {preset!r}")
+    expect("preset", preset, Preset | None)
     measures: list[Measure] = []
     for measure in default_measures("text") if names is None else names:
         measures += [measure] if isinstance(measure, Measure) else parse(measure.strip())

@@ -21,7 +21,6 @@ from headscope.measures.measure import Measure, Rows, by_name
 
 Preset = Literal["clark2019"]
 
-PRESETS: tuple[Preset, ...] = ("clark2019",)
 _CLARK = ("clark2019",)
 
 

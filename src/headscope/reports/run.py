@@ -29,7 +29,7 @@ from headscope.models.perceive import WHAT, expect_reads, reads
 from headscope.reports.page import report_page
 from headscope.reports.sections import Failed, Standalone
 from headscope.runs.batches import reader_of
-from headscope.runs.memory import hand_back
+from headscope.runs.forward import hand_back
 from headscope.views.section import Section
 
 LIVE_TEXT = "She sold the old house because it was too small for her growing family."

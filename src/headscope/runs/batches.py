@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -153,10 +152,9 @@ def over_blocks(
         title: of the bar.
 
     Raises:
-        InputError: a number below 1, or a corpus without inputs.
+        InputError: a corpus without inputs.
         RunError: the model failed on an input, which the message names.
     """
-    at_least_one(batch_size=options.batch_size, limit=options.limit)
     block = None
     shows = bar(corpus, options.limit, options.progress, title)
     with engine_of(options.engine) as workers, shows as shown:
@@ -249,15 +247,6 @@ def named(
     return RunError(
         f"{where}: the model failed ({type(error).__name__}: {lines[0] if lines else 'no message'})"
     )
-
-
-def at_least_one(**numbers: int | None) -> None:
-    """Raise `InputError` for a number below 1, or too large to count with; None is none."""
-    for name, value in numbers.items():
-        if value is not None and value < 1:
-            raise InputError(f"{name}: expected at least 1, found {value}")
-        if value is not None and value > sys.maxsize:
-            raise InputError(f"{name}: expected at most {sys.maxsize}, found {value}")
 
 
 class Numbered:

@@ -29,8 +29,7 @@ from headscope.errors import RefusedError
 from headscope.models import Model
 from headscope.models.finite import expect_finite
 from headscope.models.weights import LARGE, size_of
-from headscope.runs.forward import foreign, forward
-from headscope.runs.memory import hand_back
+from headscope.runs.forward import foreign, forward, hand_back
 from headscope.runs.rows import Found, Rows, side_by_side
 
 GRADIENT_WEIGHTS = 1 << 25

@@ -217,7 +217,7 @@ def test_what_has_no_patches_is_refused(demo: Model) -> None:
 
 
 def test_a_model_without_layers_of_their_own_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    from headscope.runs import states
+    from headscope.analyses.artefacts import run as states
 
     model = seeing()
     tokens = model.see(photo())

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headscope.analyses.atlas.plane import plane, planes
+from headscope.analyses.atlas.section import plane, planes
 from headscope.analyses.example_maps import look
 from headscope.core.heads import Head
 from headscope.core.maps import wrap

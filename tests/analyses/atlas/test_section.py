@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import headscope as hs
-from headscope.analyses.atlas.plane import planes
-from headscope.analyses.atlas.section import Atlas, section
+from headscope.analyses.atlas.section import Atlas, planes, section
 from headscope.analyses.distance import arrangement
 from headscope.analyses.study import Study
 from headscope.views.blobs import Blobs, decode

@@ -11,8 +11,7 @@ from numpy.testing import assert_allclose
 import headscope as hs
 from headscope.analyses.example_maps import look
 from headscope.analyses.measure.run import measure
-from headscope.analyses.positions.run import positions
-from headscope.analyses.positions.section import section
+from headscope.analyses.positions.section import positions, section
 from headscope.analyses.study import Study
 from headscope.measures.choose import choose
 from headscope.models import Model
@@ -76,7 +75,7 @@ def test_what_is_known_is_not_measured_again(stories: Model, monkeypatch: pytest
         asked.append(options["measures"])
         return measure(*inputs, **options)
 
-    monkeypatch.setattr("headscope.analyses.positions.run.measure", watched)
+    monkeypatch.setattr("headscope.analyses.positions.section.measure", watched)
     corpus = hs.corpora.texts(TEXTS)
     known = measure(stories, corpus)
     found = positions(stories, corpus, known=known)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headscope.analyses.probes.vectors import Vectors, read_vectors
+from headscope.analyses.probes.gather import Vectors, read_vectors
 from headscope.errors import CorpusError
 
 VOCABULARY = {"The": 0, "cat": 1, "gnu": 2, ". .": 3, "THE": 4}

@@ -14,8 +14,8 @@ from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausa
 
 import headscope as hs
 from headscope.analyses.roles import copying, run, suppression, synthetic
-from headscope.analyses.roles.off_sink import look_off, measured_off, off_sink
 from headscope.analyses.roles.offsets import look
+from headscope.analyses.roles.run import look_off, measured_off, off_sink
 from headscope.analyses.roles.statistics import NONE, every, named, roles_of, sinks
 from headscope.attention.record import AttentionRecord
 from headscope.core.tokens import Tokens

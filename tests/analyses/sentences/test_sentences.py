@@ -12,7 +12,7 @@ import torch
 from scipy import stats
 
 import headscope as hs
-from headscope.analyses.sentences import statistics
+from headscope.analyses.sentences import run as statistics
 from headscope.analyses.sentences.split import split
 from headscope.attention.record import AttentionRecord
 from headscope.errors import InputError

@@ -2,36 +2,85 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Unpack
 
 import numpy as np
 import torch
 import xarray as xr
-from torch import Tensor
+from torch import Tensor, nn
 
 from headscope.analyses.artefacts import statistics
 from headscope.analyses.artefacts.statistics import MEASURES, TAU, Seen
 from headscope.analyses.options import Through, with_options
 from headscope.analyses.result import returns_result
+from headscope.attention.recording import Hooks, first
 from headscope.core.arrays import Bools, Floats
 from headscope.core.tokens import Tokens
 from headscope.core.validation import Number
 from headscope.corpora import Corpus, Example
-from headscope.errors import InputError
+from headscope.errors import InputError, RefusedError
 from headscope.measures.dataset import description
 from headscope.measures.measure import mask
 from headscope.measures.sums import Documents, Gathering, Ratios
 from headscope.models import Model
 from headscope.runs.batches import examples, no_input, over_blocks, reader_of, tokens_of
-from headscope.runs.forward import forward
+from headscope.runs.forward import forward, self_attention
 from headscope.runs.long import described
 from headscope.runs.options import RunOptions
 from headscope.runs.provenance import COMMAND
-from headscope.runs.states import States
 from headscope.runs.task import Task
+
+
+class States:
+    """The layers of a model that hold its self-attention, and what leaves them.
+
+    Args:
+        model: the model.
+        example: an input, on which they are found.
+
+    Attributes:
+        layers: the model's index of each.
+
+    Raises `RefusedError` for a model without layers of their own.
+    """
+
+    def __init__(self, model: Model, example: Tokens) -> None:
+        parts: Any = model.backbone
+        modules: dict[str, nn.Module] = dict(parts.named_modules())
+        records = self_attention(model, [example])
+        names = [re.match(r"((?:.*\.)?\d+)\.", record.module) for record in records]
+        self._modules = [modules[name[1]] for name in names if name is not None]
+        self._model = model
+        self.layers = [record.layer for record in records]
+        if len(set(self._modules)) < len(records):
+            raise RefusedError(
+                f"{model.name}: expected a layer of its own around each attention, found {len(set(self._modules))} "
+                f"around {len(records)}"
+            )
+
+    @contextmanager
+    def watching(self, reduce: Callable[[Tensor], Tensor]) -> Generator[list[Tensor]]:
+        """Within it what `reduce` makes of what leaves each layer, ``[batch token dim]``, is listed, in order."""
+        reduced: list[Tensor] = []
+
+        def leaves(module: nn.Module, _: Any, __: Any, output: Any) -> None:
+            state = first(output)
+            if not isinstance(state, Tensor) or state.ndim != 3:
+                raise RefusedError(
+                    f"{self._model.name}: expected a hidden state [batch token dim] from each layer, found another "
+                    f"from a {type(module).__name__}"
+                )
+            reduced.append(reduce(state.detach().float()))
+
+        with Hooks() as hooks:
+            for module in self._modules:
+                hooks.after(module, leaves)
+            yield reduced
 
 
 @returns_result

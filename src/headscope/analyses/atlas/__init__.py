@@ -5,7 +5,7 @@ from headscope.analyses.record import ANY, Analysis, Entry
 ANALYSIS = Analysis(
     name="atlas",
     order=27,
-    function="plane:planes",
+    function="section:planes",
     sections=(
         Entry(
             "atlas",

@@ -21,11 +21,10 @@ from headscope.core.heads import Head
 from headscope.core.tokens import Tokens
 from headscope.core.validation import Count, Seed
 from headscope.corpora import Corpus, Example
-from headscope.errors import InputError
 from headscope.measures.surface import Preset
 from headscope.models import Model
 from headscope.models.finite import not_finite
-from headscope.runs.batches import at_least_one, reader_of, tokens_of, worked
+from headscope.runs.batches import reader_of, tokens_of, worked
 from headscope.runs.blocks import Encoded
 from headscope.runs.forward import self_attention
 from headscope.runs.long import Kind, Run
@@ -193,11 +192,6 @@ def distance(
     >>> round(float(distances.sel(head_a="L0H2", head_b="L0H3")), 2)      # nats a token
     0.54
     """
-    at_least_one(rows=rows)
-    if preset not in SMOOTHING:
-        raise InputError(f"preset: expected clark2019, found {preset!r}")
-    if precision not in DTYPES:
-        raise InputError(f"precision: expected float32 or float64, found {precision!r}")
     model = reader_of(model, corpus)
     return Run(
         KIND,

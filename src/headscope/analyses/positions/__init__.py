@@ -5,7 +5,7 @@ from headscope.analyses.record import Analysis, Entry
 ANALYSIS = Analysis(
     name="positions",
     order=132,
-    function="run:positions",
+    function="section:positions",
     sections=(
         Entry(
             "positions",

@@ -22,6 +22,7 @@ from headscope.analyses.probes import gather, statistics
 from headscope.analyses.probes.cache import Precision, Store
 from headscope.analyses.probes.data import Data
 from headscope.analyses.probes.fit import Fitted, P, outputs, predictions, trained
+from headscope.analyses.probes.gather import read_vectors
 from headscope.analyses.probes.modules import (
     SPECIAL,
     AttentionProbe,
@@ -31,7 +32,6 @@ from headscope.analyses.probes.modules import (
     TreeDistance,
 )
 from headscope.analyses.probes.trees import Trees, behaviours
-from headscope.analyses.probes.vectors import read_vectors
 from headscope.analyses.result import returns_result
 from headscope.attention.load import load
 from headscope.core.arrays import Ints
@@ -113,8 +113,6 @@ def probe(
     if vectors is not None and not os.path.isfile(vectors):
         raise InputError(f"vectors: expected a file of word vectors, found none at {os.fspath(vectors)}")
     through = RunOptions(**options)
-    if precision not in get_args(Precision):
-        raise InputError(f"precision: expected {', '.join(get_args(Precision))}, found {precision!r}")
     started = time.monotonic()
     with ExitStack() as stack:
         folder = Path(through.resume or stack.enter_context(tempfile.TemporaryDirectory(prefix="headscope-")))

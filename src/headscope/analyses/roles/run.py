@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Unpack
 
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
+import torch
 import xarray as xr
 
 from headscope.analyses.artefacts.run import artefacts
@@ -18,23 +19,64 @@ from headscope.analyses.measure.run import measure
 from headscope.analyses.options import Resumed, with_options
 from headscope.analyses.roles import definitions, statistics
 from headscope.analyses.roles.copying import copying
-from headscope.analyses.roles.off_sink import look_off, measured_off
 from headscope.analyses.roles.offsets import Look, look, offset_scores
 from headscope.analyses.roles.retrieval.run import retrieval
 from headscope.analyses.roles.suppression import suppression
 from headscope.analyses.roles.synthetic import repeated_tokens
+from headscope.attention.record import AttentionRecord
 from headscope.core.arrays import Floats
 from headscope.core.modality import Kind
 from headscope.core.validation import Level, Seed
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError, RefusedError
-from headscope.measures.dataset import description
+from headscope.measures.choose import choose
+from headscope.measures.dataset import dataset, description
 from headscope.measures.patterns import SINK_TOKENS
 from headscope.models import Model
 from headscope.runs.engines import engine_of
 from headscope.runs.inputs import unwatched
 from headscope.runs.options import RunOptions
 from headscope.runs.rare import with_rarest
+
+OFF = "_off"
+"""What stands behind the name of a measure that was taken off the sink."""
+
+
+def off_sink(record: AttentionRecord) -> AttentionRecord:
+    """The same call with the first key hidden from all queries but the first."""
+    _, _, queries, keys = record.shape
+    seen = torch.ones(queries, keys, dtype=torch.bool, device=record.q.device)
+    seen[1:, 0] = False
+    return replace(record.seeing(seen), sinks=None)
+
+
+def look_off(model: Model, measures: Sequence[str], of_tokens: Sequence[str]) -> Look:
+    """What looks at a causal model off the sink: `measures`, and of those `of_tokens` what own offsets score there."""
+    return Look(
+        model, [name for name in measures if name in of_tokens], change=off_sink, measures=choose(measures)
+    )
+
+
+def measured_off(model: Model, measures: Sequence[str], seen: Look) -> xr.Dataset:
+    """What was seen off the sink, as `headscope.measure` gives it, each measure named with `OFF`."""
+    measured = dataset(seen.sums(), choose(measures), causal=model.causal)
+    scores = {name: score for name, score in seen.scores().items() if name in measured}
+    measured = measured.assign(
+        {f"{name}_offsets": (("layer", "head"), score) for name, score in scores.items()}
+    )
+    of = {
+        str(name): next(measure for measure in measures if _part_of(str(name), measure))
+        for name in measured.data_vars
+    }
+    return measured.rename({name: f"{of[name]}{OFF}{name.removeprefix(of[name])}" for name in of})
+
+
+def _part_of(variable: str, measure: str) -> bool:
+    rest = variable.removeprefix(measure)
+    return rest == "" or (
+        rest != variable and rest in ("_se", "_n", "_chance", "_documents", "_skewness", "_offsets")
+    )
+
 
 _MEASURES = tuple(role.measure for role in definitions.roles_on("text") if not role.causal)
 SEQUENCES = 64

@@ -16,6 +16,6 @@ ANALYSIS = Analysis(
         shows="command:shown",
     ),
     axis="kurtosis",
-    table="statistics:table",
-    figure="statistics:figure",
+    table="run:table",
+    figure="run:figure",
 )

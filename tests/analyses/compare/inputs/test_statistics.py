@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import headscope as hs
-from headscope.analyses.compare.inputs import statistics as two_inputs
+from headscope.analyses.compare.inputs import run as two_inputs
 from headscope.analyses.compare.models import statistics as two_models
 from headscope.core.tokens import Tokens
 from headscope.errors import InputError

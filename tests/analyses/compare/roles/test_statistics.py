@@ -8,7 +8,7 @@ import pytest
 import xarray as xr
 from scipy import stats
 
-from headscope.analyses.compare.roles import statistics as two_roles
+from headscope.analyses.compare.roles import run as two_roles
 from headscope.errors import InputError
 
 ROLES = ("previous token", "next token", "broad")

@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 import headscope as hs
-from headscope.analyses.compare.training.figure import figure
+from headscope.analyses.compare.training.run import figure
 from headscope.errors import InputError
 
 NAMES = ["step-0", "step-500", "step-1000"]

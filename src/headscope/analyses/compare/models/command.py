@@ -140,7 +140,7 @@ def shown(result: Compared, *, figure: Picture | None = None, roles: Path | None
 
 def _roles(result: Any, *, shaped: bool) -> str:
     """What the roles became."""
-    from headscope.analyses.compare.roles.statistics import CHANGES
+    from headscope.analyses.compare.roles.run import CHANGES
 
     counts: Any = result.by_role
     lines = [

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
-from headscope.analyses.compare.inputs.statistics import compare
+from headscope.analyses.compare.inputs.run import compare
 from headscope.analyses.compare.models.run import models
 from headscope.analyses.compare.models.section import Compare
 from headscope.analyses.compare.models.shapes import counterparts

@@ -11,7 +11,7 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.analyses.compare.models import statistics as two_models
-from headscope.analyses.compare.roles import statistics as two_roles
+from headscope.analyses.compare.roles import run as two_roles
 from headscope.analyses.roles.statistics import BROAD, heads_in, named, roles_of
 from headscope.analyses.study import LEVEL
 from headscope.core.heads import Head

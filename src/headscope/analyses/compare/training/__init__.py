@@ -25,5 +25,5 @@ ANALYSIS = Analysis(
     ),
     axis="checkpoint",
     table="run:table",
-    figure="figure:figure",
+    figure="run:figure",
 )
