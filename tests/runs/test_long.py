@@ -330,9 +330,7 @@ main()
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="kill -9")
-def test_the_command_line_killed_and_started_again(
-    typed: Typed, tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_line_killed_and_started_again(typed: Typed, tmp_path: Path, shared: Path) -> None:
     """In the midst of writing its second checkpoint, and right after the next one that it wrote."""
     lines = [f"Line {number} says that the cat number {number * 7} sat on the mat." for number in range(64)]
     text, place = tmp_path / "text.txt", tmp_path / "run"
@@ -340,7 +338,6 @@ def test_the_command_line_killed_and_started_again(
     command = ["measure", str(text), "--pack", "0", "-m", str(shared / "models" / "stories260K")]
     command += ["--measures", "previous,entropy"]
     resumed = ["-o", str(tmp_path / "resumed.nc"), "--resume", str(place)]
-    monkeypatch.setattr("headscope.runs.batches.BLOCK", 32)
     typed(*command, "-o", tmp_path / "plain.nc")
     for at, kept in ((3, [0]), (2, [0, 1])):
         environment = {**os.environ, "HF_HUB_OFFLINE": "1", "AT": str(at)}
