@@ -66,7 +66,7 @@ def sentences_of(notice: Unmatched, strict: bool, lines: Iterable[Line]) -> Iter
             if not line.text.strip():
                 continue
             try:
-                yield from _document(line, numbers.number(line, None), None if strict else unmatched)
+                yield from _document(line, numbers.of(line, None)["document"], None if strict else unmatched)
             except CorpusError as error:
                 yield partial(refuse, error)
 

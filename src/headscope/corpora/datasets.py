@@ -192,8 +192,7 @@ def _example(line: Line, row: Any, text: str | None, document: str | None, numbe
     if text is None:
         known = {key: known[key] for key in _FIELDS if key in known} or known
     given = fields(known, text, line.error)
-    number = numbers.number(line, name)
-    return Example(**given, document=number, document_known=name is not None, source=line.source)
+    return Example(**given, **numbers.of(line, name))
 
 
 def rows_of(files: Files, wanted: Callable[[list[str]], list[str]]) -> Rows:

@@ -56,14 +56,13 @@ class Files:
         paths: the files.
         name: their names, or those of the folders, without the folders that these are in.
         unread: what is to be said of other files in the folders.
-        in_order: whether some can be read in order only.
         forms: how each has its text; none of `rows`.
         total: their size in bytes.
         read: how many bytes the reading under way has read.
 
     Raises `CorpusError` for a file that is missing, a directory, unreadable, empty or no text; and, when the first is
-    read, for a line of any that is not UTF-8 (where they can be read in order only, or have more than `CHECKED` bytes,
-    when it is reached).
+    read, for a line of any that is not UTF-8 (of one that is compressed, or where they have more than `CHECKED`
+    bytes, when it is reached).
     """
 
     def __init__(
@@ -84,8 +83,7 @@ class Files:
         self.forms = {} if rows else {path: form_of(path) for path in self.paths}
         json = {path for path, form in self.forms.items() if form.begins == "[" or suffix_of(path) == ".json"}
         self._arrays = json if records else set[str]()
-        self.in_order = bool(self._arrays) or not all(form.plain for form in self.forms.values())
-        self._checked = self.total > CHECKED or self.in_order
+        self._checked = self.total > CHECKED
 
     def __iter__(self) -> Iterator[Line]:
         self._begin()
@@ -119,14 +117,13 @@ class Files:
 
     def _begin(self) -> None:
         for path in () if self._checked else self.paths:
-            self._check(path)
+            if self.forms[path].plain:
+                self._check(path)
         self._checked = True
         self.read = 0
 
     def _check(self, path: str) -> None:
-        """Raise where a file is not UTF-8. What can be read only once is passed over."""
-        if not os.path.isfile(path):
-            return
+        """Raise where a file is not UTF-8."""
         decoder = codecs.getincrementaldecoder("utf-8")()
         with readable(path), open(path, "rb") as file:
             try:
@@ -145,7 +142,7 @@ class Files:
             while line := read_part(content, part) if part else read_line(content, path, number):
                 text = decoded(line, path, number, before, before - begin, end=not part)
                 before += len(line)
-                here = file.tell() if self.in_order else before
+                here = file.tell()
                 self.read, place = self.read + here - place, here
                 yield Line(path, number, text)
                 if not part or line.endswith(b"\n"):

@@ -172,9 +172,7 @@ def _tree(line: Line, document: str | None, numbers: Documents) -> Example:
         tags=strings(tags, "'tags'", line.error)
         if tags is not None and all(isinstance(tag, str) for tag in tags)
         else None,
-        document=numbers.number(line, name),
-        document_known=name is not None,
-        source=line.source,
+        **numbers.of(line, name),
     )
 
 

@@ -262,8 +262,9 @@ class Documents:
         self._before: str | int | float | None = None
         self._seen: set[str | int | float] = set()
 
-    def number(self, line: Line, name: str | int | float | None, *, repeat: bool = False) -> int:
-        """The document of the next line, from 0; a line that names none is a document of its own.
+    def of(self, line: Line, name: str | int | float | None, *, repeat: bool = False) -> dict[str, Any]:
+        """The fields of an example that say where it stands: the document of the next line, from 0; a line that names
+        none is a document of its own.
 
         Raises `InputError` where a document that has ended goes on: that is no fault of one line. With `repeat` it is
         another one then.
@@ -278,4 +279,4 @@ class Documents:
                 raise InputError(str(line.error(message)))
             self._seen |= {name} if name is not None else set()
         self._before = name
-        return self._number
+        return {"document": self._number, "document_known": name is not None, "source": line.source}

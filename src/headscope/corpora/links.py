@@ -227,6 +227,5 @@ def linked_of(line: Line, document: str | None, numbers: Documents) -> Example:
     known = name if name is not None or picture is None else str(picture)
     return replace(
         read_links(row, example, picture, line),
-        document=numbers.number(line, known, repeat=name is None),
-        document_known=known is not None,
+        **numbers.of(line, known, repeat=name is None),
     )

@@ -299,13 +299,8 @@ def _example(
     except InputError as error:
         message = str(error).removeprefix(f"{line.source}: ").removeprefix(f"{modality.field}: ")
         raise line.error(message) from None
-    example = Example(
-        **fields,
-        label=label_of(row, "label", line.error),
-        document=documents.number(line, name),
-        document_known=True,
-        source=line.source,
-    )
+    fields["label"] = label_of(row, "label", line.error)
+    example = Example(**(fields | documents.of(line, name) | {"document_known": True}))
     if modality.field == "audio" or row.get("links") is None:
         return example
     return read_links(row, replace(example, image=None), example.image, line)

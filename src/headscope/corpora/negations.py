@@ -47,7 +47,5 @@ def negation_of(line: Line, _: str | None, documents: Documents) -> Example:
         words=words,
         cue=places["cue"],
         scope=places["scope"],
-        document=documents.number(line, name),
-        document_known=name is not None,
-        source=line.source,
+        **documents.of(line, name),
     )

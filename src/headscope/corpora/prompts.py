@@ -62,8 +62,7 @@ def asked_of(line: Line, document: str | None, numbers: Documents) -> Example:
     row = json_object(line)
     name = named(row, document, line.error)
     given, asked = _read(row, line.error)
-    number = numbers.number(line, name)
-    return Example(**given, asked=asked, document=number, document_known=name is not None, source=line.source)
+    return Example(**given, asked=asked, **numbers.of(line, name))
 
 
 def prompt_of(row: object, fail: Fail) -> tuple[Any, dict[str, Any]]:

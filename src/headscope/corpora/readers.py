@@ -270,5 +270,4 @@ def _object(text: str | None, line: Line, document: str | None, numbers: Documen
     row = json_object(line)
     name = named(row, document, line.error)
     given = fields(row, text, line.error)
-    number = numbers.number(line, name)
-    return Example(**given, document=number, document_known=name is not None, source=line.source)
+    return Example(**given, **numbers.of(line, name))

@@ -56,9 +56,7 @@ def of_object(fields: Mapping[str, Any], line: Line, documents: Documents) -> Ex
         audio=audio,
         times=times,
         links=[heard_in(index, begin, end) for index, (begin, end) in enumerate(times)],
-        document=documents.number(line, name),
-        document_known=name is not None,
-        source=line.source,
+        **documents.of(line, name),
     )
 
 

@@ -139,9 +139,7 @@ def _example(
         text=texts[0],
         pair=texts[1] if len(texts) == 2 else None,
         undecided=undecided(row),
-        document=numbers.number(line, name),
-        document_known=name is not None,
-        source=line.source,
+        **numbers.of(line, name),
     )
 
 
