@@ -300,7 +300,8 @@ def _example(
         message = str(error).removeprefix(f"{line.source}: ").removeprefix(f"{modality.field}: ")
         raise line.error(message) from None
     fields["label"] = label_of(row, "label", line.error)
-    example = Example(**(fields | documents.of(line, name) | {"document_known": True}))
+    fields |= documents.of(line, name)
+    example = Example(**{**fields, "document_known": True})
     if modality.field == "audio" or row.get("links") is None:
         return example
     return read_links(row, replace(example, image=None), example.image, line)
