@@ -301,7 +301,8 @@ def _example(
         raise line.error(message) from None
     fields["label"] = label_of(row, "label", line.error)
     fields |= documents.of(line, name)
-    example = Example(**{**fields, "document_known": True})
+    fields["document_known"] = True
+    example = Example(**fields)
     if modality.field == "audio" or row.get("links") is None:
         return example
     return read_links(row, replace(example, image=None), example.image, line)
