@@ -27,9 +27,7 @@ def weights(model: Model) -> str:
         flat = value.cpu().contiguous().reshape(-1)
         digest.update(flat.view(torch.uint8).numpy().data)
     if hasattr(model.config, "to_dict"):
-        known: dict[str, Any] = model.config.to_dict()
-        settings = {key: value for key, value in known.items() if not key.startswith("_")}
-        digest.update(json.dumps(settings, sort_keys=True, default=_encoded).encode())
+        digest.update(_settings(model.config))
     return digest.hexdigest()[:16]
 
 
@@ -45,10 +43,7 @@ def reading(model: Model) -> str | None:
     for processor in (model.image_processor, model.feature_extractor):
         if processor is not None:
             reads = True
-            settings = {
-                name: value for name, value in processor.to_dict().items() if not name.startswith("_")
-            }
-            digest.update(json.dumps(settings, sort_keys=True, default=_encoded).encode())
+            digest.update(_settings(processor))
     return digest.hexdigest()[:16] if reads else None
 
 
@@ -61,6 +56,12 @@ def _rules(written: str) -> str:
 
 def _sorted(rules: Mapping[str, Any]) -> str:
     return json.dumps(rules, sort_keys=True)
+
+
+def _settings(of: Any) -> bytes:
+    """The settings of a model or a processor."""
+    settings = {name: value for name, value in of.to_dict().items() if not name.startswith("_")}
+    return json.dumps(settings, sort_keys=True, default=_encoded).encode()
 
 
 def _encoded(value: Any) -> Any:
