@@ -78,9 +78,9 @@ def blocks(
 
 
 def _blocks(given: Iterator[Run], size: int, limits: Limits) -> Iterator[Block]:
-    for run in given:
-        block = Block(run.number, batches(run.examples, size, limits))
-        block.open = run.open
+    for number, examples, open_ in given:
+        block = Block(number, batches(examples, size, limits))
+        block.open = open_
         yield block
         block._batches = None  # pyright: ignore[reportPrivateUsage]
 
@@ -117,19 +117,10 @@ class Limits:
         return crowded or len(batch) == self.examples or moved
 
 
-@dataclass(eq=False)
-class Run:
-    """Examples that follow one another, of whole documents where these are not too long.
-
-    Attributes:
-        number: from 0.
-        examples: to be read once, before the next run is asked for.
-        open: the documents that have examples in other runs as well; known when the examples have been read.
-    """
-
-    number: int
-    examples: Iterator[Example]
-    open: set[int]
+Run = tuple[int, Iterator[Example], set[int]]
+"""Examples that follow one another, of whole documents where these are not too long: their number from 0; themselves,
+to be read once, before the next run is asked for; and the documents that have examples in other runs as well, known
+when they have been read."""
 
 
 def runs(
@@ -158,9 +149,9 @@ def runs(
         if ahead is None:
             return
         open_: set[int] = set() if cut is None else {cut}
-        run = Run(number, taken(open_), open_)
-        yield run
-        for _ in run.examples:
+        examples = taken(open_)
+        yield number, examples, open_
+        for _ in examples:
             pass
 
 

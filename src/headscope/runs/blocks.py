@@ -192,16 +192,14 @@ class Blocks:
         size = self._reader.size * (BYTES if packed else 1)
         longest = None if self._windows is None else self._windows * size
         stream = checked(self._corpus) if corpus is None else corpus.examples()
-        for run in runs(stream, size, longest, _bytes if packed else lambda _: 1):
+        for number, given, open_ in runs(stream, size, longest, _bytes if packed else lambda _: 1):
             if self._left == 0:
                 return
             examples, ends = list[Example](), list[int]()
-            for example in run.examples:
+            for example in given:
                 examples.append(example)
                 ends.append(0 if corpus is None else corpus.bytes_read)
-            block = CorpusBlock(
-                run.number, [examples], given=examples, open=frozenset(run.open), most=self._left
-            )
+            block = CorpusBlock(number, [examples], given=examples, open=frozenset(open_), most=self._left)
             if corpus is not None:
                 block.left_out = _left_out(corpus)
                 corpus.broken.clear()  # told by the block
