@@ -188,8 +188,7 @@ def hidden(tokens: Tokens, seed: int) -> Bools:
     """Which tokens a masked language model does not see: `SHARE` of those that are not special, at least one."""
     if tokens.ids is None:
         raise InputError("objective: masked-lm needs inputs with ids, found tokens without")
-    special = np.zeros(len(tokens), np.bool_) if tokens.special_mask is None else tokens.special_mask
-    places = np.flatnonzero(~special)
+    places = np.flatnonzero(~tokens.special)
     if not len(places):
         raise InputError("objective: masked-lm needs a token that is not special, found none in an input")
     draw = np.random.default_rng([seed, zlib.crc32(np.ascontiguousarray(tokens.ids, "<i8").tobytes())])

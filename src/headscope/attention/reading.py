@@ -171,8 +171,7 @@ def place(name: str, position: int | None, tokens: Tokens) -> int:
     """A position in an input, from the end where it is negative; by default the last token that is not special."""
     count = len(tokens)
     if position is None:
-        special = np.zeros(count, np.bool_) if tokens.special_mask is None else tokens.special_mask
-        plain = np.flatnonzero(~special)
+        plain = np.flatnonzero(~tokens.special)
         return int(plain[-1]) if len(plain) else count - 1
     index = position + count if position < 0 else position
     if not 0 <= index < count:

@@ -272,13 +272,11 @@ def located(span: End, unit: Unit, tokens: Tokens, *, sequence: int | None = Non
         if span.end > len(tokens):
             raise InputError(f"expected {unit} up to {len(tokens)}, found {span.start} to {span.end}")
         return np.arange(span.start, span.end), ""
-    eligible = np.ones(len(tokens), np.bool_)
+    eligible = ~tokens.special
     if sequence is not None and tokens.sequence_ids is not None:
         eligible &= tokens.sequence_ids == sequence
     elif sequence == 1:
         raise InputError("expected an input with a text B, found one text")
-    if tokens.special_mask is not None:
-        eligible &= ~tokens.special_mask
     if unit == "words":
         if tokens.word_ids is None:
             raise InputError("expected a tokenizer that tells words from pieces, found none")

@@ -177,6 +177,11 @@ class Tokens:
         known = {"special": self.special_mask, "patch": self.boxes, "frame": self.times}
         return ("first", *(name for name, array in known.items() if array is not None), *self.classes)
 
+    @property
+    def special(self) -> Bools:
+        """Which tokens are special; none where the tokenizer does not tell."""
+        return np.zeros(len(self), np.bool_) if self.special_mask is None else self.special_mask
+
     @validated
     def mask(self, name: str) -> Bools:
         """The tokens of a class (`named`), as a mask. Raises `InputError` for one that this axis does not have."""

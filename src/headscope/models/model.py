@@ -294,7 +294,7 @@ class Model:
 
     def unknown(self, tokens: Tokens) -> tuple[int, int]:
         """How many pieces of an input the tokenizer does not know, and how many there are, special tokens left out."""
-        kept = slice(None) if tokens.special_mask is None else ~tokens.special_mask
+        kept = ~tokens.special
         if tokens.ids is None or self.tokenizer is None:
             return 0, len(tokens.ids[kept]) if tokens.ids is not None else len(tokens)
         ids = tokens.ids[kept]

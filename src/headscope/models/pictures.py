@@ -310,8 +310,7 @@ def _mixed(model: Perceiver, ids: Ints, tiles: Sequence[Tokens]) -> Tokens:
     names = [piece for cell in cells for piece in cell.pieces]
     for place, name in zip(np.flatnonzero(seen).tolist(), names, strict=True):
         pieces[place] = name
-    special = np.zeros(len(ids), np.bool_) if tokens.special_mask is None else tokens.special_mask
-    classes = {**tokens.classes, "image": seen, "question": ~seen & ~special}
+    classes = {**tokens.classes, "image": seen, "question": ~seen & ~tokens.special}
     return replace(tokens, pieces=pieces, picture=tiles[0].picture, boxes=boxes, classes=classes)
 
 

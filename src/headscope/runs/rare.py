@@ -51,8 +51,7 @@ def with_rarest(
 def _plain(tokens: Tokens) -> list[int]:
     """Ids of the tokens that are not special."""
     assert tokens.ids is not None
-    keep = np.ones(len(tokens), np.bool_) if tokens.special_mask is None else ~tokens.special_mask
-    return [int(number) for number in tokens.ids[keep]]
+    return [int(number) for number in tokens.ids[~tokens.special]]
 
 
 def _marked(tokens: Tokens, counts: Counter[int], least: int | None) -> Tokens:
@@ -62,7 +61,7 @@ def _marked(tokens: Tokens, counts: Counter[int], least: int | None) -> Tokens:
     rarest = two = np.zeros(len(tokens), np.bool_)
     if rates and (least is None or rates[0] < least):
         frequencies = np.array([counts[int(number)] for number in tokens.ids])
-        plain = np.ones(len(tokens), np.bool_) if tokens.special_mask is None else ~tokens.special_mask
+        plain = ~tokens.special
         rarest, two = (
             plain & (frequencies == rates[0]),
             plain & (frequencies <= rates[min(1, len(rates) - 1)]),

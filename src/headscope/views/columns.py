@@ -58,8 +58,7 @@ def kind_of(key: Tokens) -> Kind:
     """What keys are: frames of a sound, patches of a picture (special tokens aside), or a text with or without one."""
     if key.times is not None:
         return "sounds"
-    special = np.zeros(len(key), np.bool_) if key.special_mask is None else key.special_mask
-    return "images" if key.boxes is not None and np.isfinite(key.boxes[~special]).all() else "text"
+    return "images" if key.boxes is not None and np.isfinite(key.boxes[~key.special]).all() else "text"
 
 
 class Column(NamedTuple):

@@ -25,8 +25,7 @@ def within(tokens: Tokens) -> Bools:
 
 def special(tokens: Tokens) -> Bools:
     """The special tokens, those aside that stand for a part of a picture or of a sound."""
-    mask = np.zeros(len(tokens), np.bool_) if tokens.special_mask is None else tokens.special_mask
-    return mask & ~within(tokens)
+    return tokens.special & ~within(tokens)
 
 
 def reading(tokens: Tokens) -> Bools | None:

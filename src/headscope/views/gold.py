@@ -218,7 +218,7 @@ def _units(tokens: Tokens, units: _Units, edges: Sequence[int] = ()) -> list[lis
     """Each token, or the tokens of each word, which is divided before `edges`; special ones are none."""
     if units == "tokens":
         return [[place] for place in range(len(tokens))]
-    special = np.zeros(len(tokens), np.bool_) if tokens.special_mask is None else tokens.special_mask
+    special = tokens.special
     number = np.arange(len(tokens)) if tokens.word_ids is None else _words.group(tokens)
     starts = np.diff(number, prepend=-1) != 0
     starts[[edge for edge in edges if edge < len(tokens)]] = True

@@ -156,8 +156,7 @@ def runs(tokens: Tokens, changed: Container[int] = ()) -> list[tuple[str, bool]]
     The text is as it was written, where that is known; between two texts stands a space. Patches and frames, which are
     numbered, read ``patch 0 … patch 63``.
     """
-    special = np.zeros(len(tokens), bool) if tokens.special_mask is None else tokens.special_mask
-    places: list[int] = np.flatnonzero(~special).tolist()
+    places: list[int] = np.flatnonzero(~tokens.special).tolist()
     if tokens.sound is not None and tokens.times is not None:
         return [(tokens.sound.name or "a sound", False)]
     if tokens.picture is not None and tokens.boxes is not None:  # a picture is one word

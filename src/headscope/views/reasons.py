@@ -162,8 +162,7 @@ def nearest_rows(
         return None
     if not all(mask(maps.query, name).any() for name in measure.needs) or not counted.any():
         return None
-    special = maps.query.special_mask
-    plain = counted if special is None else counted & ~special
+    plain = counted & ~maps.query.special
     counted_sum = np.maximum(counted.sum(-1), 1)
     mean = np.where(counted.any(-1), (rows * counted).sum(-1) / counted_sum, np.nan)
     ours = measure.matrix == "weights"

@@ -109,8 +109,7 @@ def planes(examples: Iterable[tuple[int, Input]], most: int = POINTS) -> Planes 
             continue
         left_out = np.zeros(len(maps.key), bool)
         left_out[sinks(Included(maps, None, None))] = True
-        if maps.key.special_mask is not None:
-            left_out |= maps.key.special_mask
+        left_out |= maps.key.special
         places = np.flatnonzero(~left_out)[: most - len(points)]
         if not len(places):
             continue

@@ -170,8 +170,7 @@ def placed(tokens: Tokens, position: Place) -> int:
         return index
     if position not in ("first", "middle", "last"):
         raise InputError(f"position: expected a number, first, middle or last, found {position!r}")
-    special = np.zeros(count, np.bool_) if tokens.special_mask is None else tokens.special_mask
-    inner = np.flatnonzero(~special)
+    inner = np.flatnonzero(~tokens.special)
     first, last = (int(inner[0]), int(inner[-1]) + 1) if len(inner) else (0, count)
     return {"first": first, "middle": (first + last) // 2, "last": last}[position]
 

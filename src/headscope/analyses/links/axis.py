@@ -230,7 +230,7 @@ def _parted(tokens: Tokens, spans: Sequence[Ints]) -> list[Ints]:
     """The words of a text, parted where spans begin or end within one; special tokens and patches are none."""
     words = np.arange(len(tokens)) if tokens.word_ids is None else tokens.word_ids
     sequence = np.zeros(len(tokens), np.int64) if tokens.sequence_ids is None else tokens.sequence_ids
-    special = np.zeros(len(tokens), np.bool_) if tokens.special_mask is None else tokens.special_mask
+    special = tokens.special
     parts = np.zeros(len(tokens) + 1, np.bool_)
     parts[1:-1] = (words[1:] != words[:-1]) | (sequence[1:] != sequence[:-1]) | special[1:] | special[:-1]
     for span in spans:

@@ -89,14 +89,10 @@ def _pair(model: Model, row: Mapping[str, Any], fail: Fail) -> Pair:
         raise fail("expected two prompts that differ, found 'clean' and 'corrupted' the same")
     if answer == wrong:
         raise fail(f"expected two tokens that differ, found {row['answer']!r} as 'answer' and as 'wrong'")
-    last = [int(np.flatnonzero(~_special(prompt)).max(initial=-1)) for prompt in (clean, corrupted)]
+    last = [int(np.flatnonzero(~prompt.special).max(initial=-1)) for prompt in (clean, corrupted)]
     if last[0] != last[1] or last[0] < 0:
         raise fail("expected prompts that end at the same token, found special tokens at different ends")
     return Pair(clean, corrupted, answer, wrong, last[0])
-
-
-def _special(prompt: Tokens) -> Any:
-    return np.zeros(len(prompt), np.bool_) if prompt.special_mask is None else prompt.special_mask
 
 
 def _prompt(model: Model, value: Any, key: str, fail: Fail) -> Tokens:

@@ -62,8 +62,7 @@ def suppression(model: Model, examples: Iterable[Example]) -> xr.Dataset | str:
         tokens = tokens_of(example)
         assert tokens.ids is not None
         ids = np.array(tokens.ids[:TOKENS])
-        marked = tokens.special_mask
-        special = np.zeros(len(ids), bool) if marked is None else marked[:TOKENS]
+        special = tokens.special[:TOKENS]
         if len(set(ids.tolist())) < _LEAST + 2:
             continue
         try:

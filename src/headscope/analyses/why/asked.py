@@ -378,7 +378,7 @@ def _label(model: Model, number: int) -> str:
 def _extracted(model: Model, prompt: Prompt, ready: dict[str, Any], answer: Answer, output: Any) -> Asked:
     """The answer of a model that takes it from the text."""
     tokens = prompt.tokens
-    special = np.zeros(len(tokens), np.bool_) if tokens.special_mask is None else tokens.special_mask
+    special = tokens.special
     asks = tokens.sequence_ids is not None and (tokens.sequence_ids == 1).any()
     inside = ~special & ((tokens.sequence_ids == 1) if asks and tokens.sequence_ids is not None else True)
     if answer is None:

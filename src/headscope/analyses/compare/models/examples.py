@@ -216,7 +216,7 @@ class _Rows(NamedTuple):
 def _rows(maps: AttentionMaps, head: Head, *, words: bool) -> _Rows:
     tokens, layer = maps.query, list(maps.index).index(head.layer)
     weights = np.asarray(maps.layers[layer][head.head], np.float64)
-    special = np.zeros(len(tokens), bool) if tokens.special_mask is None else tokens.special_mask
+    special = tokens.special
     kept = np.flatnonzero(~special) if not special.all() else np.arange(len(tokens))
     if not words:
         return _Rows(weights[kept], kept)
