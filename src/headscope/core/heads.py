@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 from headscope.core.validation import Expected, from_zero, validated
 from headscope.errors import InputError
@@ -55,6 +55,11 @@ class Head(_Head):
     def of(cls, head: AnyHead) -> Head:
         """The head that is named: by itself, by its numbers, or as `parse` reads it."""
         return cls.parse(head) if isinstance(head, str) else cls(*head)
+
+    @classmethod
+    def at(cls, row: Any) -> Head:
+        """The head of a row of a table, by its `layer` and its `head`."""
+        return cls(int(row.layer), int(row.head))
 
     @property
     def paper(self) -> str:

@@ -93,7 +93,7 @@ class Artefacts(Section):
         above = rows[rows["ci_low"] > rows["chance"].fillna(0.0)]
         for position, row in enumerate(above.head(_NAMED).itertuples()):
             parts += [text("; the heads that look there most are ")] if not position else comma(position)
-            head = Head(int(row.layer), int(row.head))
+            head = Head.at(row)
             parts += [
                 head_name(head, _reason(row.attention)),
                 text(f" ({percent(rounded(row.attention) or 0.0)})"),

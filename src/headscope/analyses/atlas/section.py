@@ -224,10 +224,7 @@ class Atlas(Section):
         places = None
         if self.distances is not None:
             table: Any = arrangement.head_map(self.distances)
-            of = {
-                Head(int(row.layer), int(row.head)): [rounded(row.x), rounded(row.y)]
-                for row in table.itertuples()
-            }
+            of = {Head.at(row): [rounded(row.x), rounded(row.y)] for row in table.itertuples()}
             places = [of.get(head, [None, None]) for head in self.heads]
             notes.append(
                 "The map by distances is that of figure 6 of Clark et al. 2019: heads that attend alike lie together."

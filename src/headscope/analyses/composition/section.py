@@ -296,7 +296,7 @@ def _copies(study: Study) -> dict[Head, float]:
         return {}
     rows: Any = writes_table(result)
     sure = rows[rows["itself_low"] > rows["itself_chance"] + COPIES]
-    return {Head(int(row.layer), int(row.head)): float(row.itself) for row in sure.itertuples()}
+    return {Head.at(row): float(row.itself) for row in sure.itertuples()}
 
 
 def _inputs(model: Model) -> list[Example]:

@@ -64,7 +64,7 @@ def shown_on(
     """A section with inputs that show the best heads, of at least and at most so many words or tokens."""
     ways = {way.name: way for way in engine.ways}
     best = {
-        row[1]: (ways[row.direction], Head(int(row.layer), int(row.head)))
+        row[1]: (ways[row.direction], Head.at(row))
         for row in made.kinds
         if not row.few
     }

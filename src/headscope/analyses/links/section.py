@@ -127,7 +127,7 @@ class BestHeads(Section):
         parts = [text(f"Of {tested}, {len(clear)} {'have' if len(clear) > 1 else 'has'} {better}: ")]
         explained = False
         for position, row in enumerate(clear[:NAMED]):
-            head = Head(int(row.layer), int(row.head))
+            head = Head.at(row)
             accuracy, other, split = (
                 percent(figure) for figure in (row.accuracy, row.baseline_accuracy, row.split_accuracy)
             )
@@ -158,7 +158,7 @@ class BestHeads(Section):
             shown = self.examples.get(row[1], Drawn())
             for link in (*shown.right, *shown.wrong):
                 if (example := self.sentences[link["sentence"]]["example"]) is not None:
-                    yield Head(int(row.layer), int(row.head)), example
+                    yield Head.at(row), example
 
     def reason(self, row: Any) -> Reason:
         """Why the head of a row is named: as the best one for a kind of link, which is seen where an example shows it.
@@ -216,7 +216,7 @@ class BestHeads(Section):
         best = f"the best {terms.baseline}"
         chosen: list[str | None] = []
         for row in rows.itertuples():
-            head = "" if row.few else str(Head(int(row.layer), int(row.head)))
+            head = "" if row.few else str(Head.at(row))
             gain, low, high = row.difference, row.difference_low, row.difference_high
             how = f"{head} was the choice {row.times} times of {row.choices}; beside {best}: {share(gain)}"
             chosen.append(
@@ -265,7 +265,7 @@ class BestHeads(Section):
         )
 
     def _cases(self, row: Any) -> CasesOf:
-        head = Head(int(row.layer), int(row.head))
+        head = Head.at(row)
         right, wrong, looked = self.examples.get(str(row[1]), Drawn())
         sentences = plural(looked, "sentence")
         return CasesOf(

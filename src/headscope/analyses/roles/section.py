@@ -74,7 +74,7 @@ class Roles(Section):
         table: Any = self.table
         for row in table[table["role"] != NONE].itertuples():
             if (measure := of_role(row.role, row.score, self.seen).get("measure")) is not None:
-                yield Head(int(row.layer), int(row.head)), measure
+                yield Head.at(row), measure
 
     def info(self, blobs: Blobs) -> BlocksSection:
         """The roles that heads have, the heads without, and what was not tested."""

@@ -98,7 +98,7 @@ class Writes(Section):
             return []
         names: list[Part] = []
         for position, row in enumerate(copy.head(_NAMED).itertuples()):
-            head = Head(int(row.layer), int(row.head))
+            head = Head.at(row)
             names += [
                 *comma(position),
                 head_name(head, _reason(row.itself)),

@@ -42,7 +42,7 @@ def section(study: Study) -> list[Section]:
     pins: dict[tuple[str, Head], Pin] = {}
     listed: Any = section.listed
     for row in listed.itertuples():
-        head = Head(int(row.layer), int(row.head))
+        head = Head.at(row)
         typical = result.typical(str(row.measure), head)
         key = id(typical[0]), id(typical[1])
         if key not in indices:

@@ -93,7 +93,7 @@ class Groups(Section):
             return [sentence(f"{between} no head is known to differ: {least}.")]
         first = next(rows.itertuples())
         count = heads_in(rows)
-        head = Head(int(first.layer), int(first.head))
+        head = Head.at(first)
         return [
             sentence(
                 f"{between} {count} {'head differs' if count == 1 else 'heads differ'} (q ≤ {self.level:g}), most ",
@@ -199,10 +199,7 @@ class Groups(Section):
             ],
             of="groups",
             title="Heads of two groups",
-            reasons=[
-                self._reason(row.measure, Head(int(row.layer), int(row.head)), row.difference)
-                for row in rows.itertuples()
-            ],
+            reasons=[self._reason(row.measure, Head.at(row), row.difference) for row in rows.itertuples()],
             units="units",
             faint="same",
         )

@@ -214,13 +214,13 @@ def _counts(compared: Comparison) -> list[Part]:
 
 def _moved(compared: Comparison, row: Any) -> Part:
     """A head that is named for its drift, on the example that has the maps of both."""
-    head = Head(int(row.layer), int(row.head))
+    head = Head.at(row)
     return head_name(head, compared.seen(head, "drift", f"{_short(row.js)} nats"))
 
 
 def _became(compared: Comparison, row: Any) -> Part:
     """A head that is named for what became of its role."""
-    head = Head(int(row.layer), int(row.head))
+    head = Head.at(row)
     return head_name(head, compared.seen(head, f"{row.role}, A and B", f"{row.a:.2f}, {row.b:.2f}"))
 
 

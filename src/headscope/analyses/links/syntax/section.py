@@ -37,7 +37,7 @@ class Syntax(BestHeads):
 
     def marks(self) -> dict[str, list[Head]]:
         """The heads that find a relation better than the best offset."""
-        heads = [Head(int(row.layer), int(row.head)) for row in self.kinds if not row.few and row.q < LEVEL]
+        heads = [Head.at(row) for row in self.kinds if not row.few and row.q < LEVEL]
         return {"dependencies": sorted({*heads})} if heads else {}
 
     @property

@@ -109,7 +109,7 @@ class Retrieval(Section):
             return []
         names: list[Part] = []
         for position, row in enumerate(sure.head(_NAMED).itertuples()):
-            head = Head(int(row.layer), int(row.head))
+            head = Head.at(row)
             names += [
                 *comma(position),
                 head_name(head, self._reason(row.score)),
