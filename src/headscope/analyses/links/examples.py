@@ -63,11 +63,7 @@ def shown_on(
 ) -> BestHeads:
     """A section with inputs that show the best heads, of at least and at most so many words or tokens."""
     ways = {way.name: way for way in engine.ways}
-    best = {
-        row[1]: (ways[row.direction], Head.at(row))
-        for row in made.kinds
-        if not row.few
-    }
+    best = {row[1]: (ways[row.direction], Head.at(row)) for row in made.kinds if not row.few}
     short = (item for item in asked if size[0] <= item.question.key.size <= size[1])
     inputs = drawn(((item, _labels(item)) for item in short), best, seed)
     maps = engine.maps(inputs, {head for _, head in best.values()})
