@@ -19,7 +19,6 @@ from headscope.attention.neurons import norms
 from headscope.attention.parts import group
 from headscope.attention.recording import recording
 from headscope.core.maps import AttentionMaps
-from headscope.errors import ShapeError
 from headscope.models import Model
 from tests.helpers.families import CAPTURED, DECODERS, Family, build, each, family
 
@@ -174,20 +173,6 @@ def test_an_edit_that_looks_ahead_is_shown_as_it_ran() -> None:
     assert not edited.causal
     assert edited.sight(1).all()
     np.testing.assert_array_equal(edited.sight(0)[0], np.tri(12, dtype=bool))
-
-
-def test_what_is_visible_must_fit() -> None:
-    even = np.full((1, 2, 3, 3), 1 / 3)
-    with pytest.raises(
-        ShapeError, match=r"visible, layer 0: expected \[query key\] \(3, 3\) or .* found \(2, 3\)"
-    ):
-        hs.wrap(even, list("abc"), visible=[np.ones((2, 3), bool)])
-    with pytest.raises(ShapeError, match=r"query 0 cannot see key 1, expected a weight of 0, found 0.3333"):
-        hs.wrap(even, list("abc"), visible=np.tri(3))
-    with pytest.raises(ShapeError, match="visible, axis layer: expected 1, found 2"):
-        hs.wrap(even, list("abc"), visible=[np.ones((3, 3), bool)] * 2)
-    with pytest.raises(ShapeError, match="visible, axis layer: expected 1, found 0"):
-        hs.wrap(even, list("abc"), visible=[])
 
 
 def test_what_is_visible_may_be_one_array_of_all_layers() -> None:

@@ -115,38 +115,6 @@ def test_the_explorer_follows_as_one_types(served: str, tab: Callable[..., Any],
     assert pieces(page) == list(maps.query.pieces)
 
 
-CHANGES = [
-    ["L2H9 off"],
-    ["L2H9 mean"],
-    ["L1H4 uniform"],
-    ["L1H4 previous"],
-    ["L3 off"],
-    ["L1H4 hide 3>2"],
-    ["all hide >0"],
-    ["L4H2 temperature 0.5", "L2H1 off"],
-]
-
-
-@pytest.mark.parametrize("changes", CHANGES, ids=" and ".join)
-def test_changes_are_those_of_edit(
-    served: str, tab: Callable[..., Any], demo: Model, changes: list[str]
-) -> None:
-    page = tab(served)
-    asked = {"input": {"text": TEXT, "pair": PAIR}, "changes": changes, "heads": [[2, 9], [4, 2], [5, 11]]}
-    found = exact(page, asked)
-    with hs.edit(demo, *changes):
-        maps = hs.capture(demo, TEXT, pair=PAIR)
-    for (layer, head), rows in zip(asked["heads"], found["heads"], strict=True):
-        np.testing.assert_allclose(rows, maps[layer, head], atol=1e-6)
-    # The page shows the same: what it says of the pair is the server's figure.
-    type_in(page)
-    for change in changes:
-        page.get_by_label("A change").fill(change)
-        page.get_by_label("A change").press("Enter")
-        settle(page)
-    assert numbers(page) == pytest.approx([said["number"] for said in found["says"]], abs=0.0006)
-
-
 def test_a_head_is_switched_off_by_its_button_and_that_is_taken_back(
     served: str, tab: Callable[..., Any], demo: Model
 ) -> None:

@@ -94,25 +94,6 @@ class TestPlaces:
         ):
             of_parts([((0, 1), (1, 2, "b"))], alone)
 
-    @pytest.mark.parametrize(
-        ("links", "message"),
-        [
-            ([(1, 2), (1, 8)], r"links\[1\]: expected tokens up to 8, found 8 to 9"),
-            ([link(Span(2, 3), Span(0, 1))], r"links\[0\]: expected words up to 2, found 2 to 3"),
-            ([link(Span(0, 1), place="my.jsonl:3"), (9, 9)], r"links\[1\]: expected tokens"),
-            ([link(Span(5, 6), place="my.jsonl:3")], r"links\[0\] \(my.jsonl:3\): expected words"),
-            ([link(Span(0, 1), Span(0, 2), candidates=(Span(7, 8),))], r"links\[0\]: expected words up to 2"),
-            (
-                [link(Span(0, 4), Span(0, 1), unit="characters")],
-                r"links\[0\]: expected a tokenizer that tells where",
-            ),
-        ],
-    )
-    def test_a_span_that_is_not_there_is_named(self, links: list[Any], message: str) -> None:
-        with pytest.raises(InputError, match=message) as found:
-            of_parts(links, SELF)
-        assert "\n" not in str(found.value)
-
     def test_a_text_b_needs_a_pair(self) -> None:
         alone = Tokens(["a", "b"], word_ids=np.array([0, 1]), sequence_ids=np.array([0, 0]))
         maps = AttentionMaps([np.full((1, 2, 2), 0.5)], alone, alone)

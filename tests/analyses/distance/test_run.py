@@ -21,7 +21,6 @@ from headscope.core.tokens import Tokens
 from headscope.corpora import Example
 from headscope.errors import HeadscopeWarning, InputError, RunError
 from headscope.models import Model
-from headscope.runs.batches import cut
 from headscope.runs.provenance import COMMAND
 from tests.helpers.run_sample import stopped
 from tests.helpers.small_models import FAMILIES, small
@@ -138,24 +137,6 @@ def test_a_run_gives_the_same_digits_again() -> None:
     model, examples = small("bert"), corpus(9, 20, 4)
     first, again = (distance(model, examples, rows=3) for _ in range(2))
     np.testing.assert_array_equal(first["distance"], again["distance"])
-
-
-@pytest.mark.slow
-def test_blocks_add_up_to_the_corpus() -> None:
-    """Sums of blocks, each by a task of its own, in order: the digits of one run; about those of one block."""
-    model = small("bert")
-    examples = corpus(*([6, 9, 4] * 50), documents=[place // 3 for place in range(150)])
-    parts = [Distances(model, rows=2).block(block) for block in cut(examples, 8, size=running.BLOCK)]
-    assert len(parts) == 3
-    total = sum(parts[1:], parts[0])
-    found = distance(model, examples, rows=2)
-    square = np.zeros((12, 12))
-    square[np.triu_indices(12, 1)] = total.value()
-    np.testing.assert_array_equal(found["distance"], square + square.T)
-    one = Distances(model, rows=2).block([[example] for example in examples])
-    np.testing.assert_allclose(total.value(), one.value(), atol=1e-6)
-    np.testing.assert_allclose(total.error(), one.error(), atol=1e-6)
-    assert total.counts == one.counts
 
 
 def test_the_model_is_left_as_it_was() -> None:

@@ -442,20 +442,6 @@ def test_a_class_of_tokens_is_a_source_of_texts_too(demo: Model) -> None:
     np.testing.assert_allclose(found["rank"].sel(label="link", direction="row"), averages([each], "rank"))
 
 
-@pytest.mark.slow
-def test_a_run_goes_on_and_merges_to_the_last_digit(llava: Model, tmp_path: Path) -> None:
-    texts, links, pictures = squares(6)
-    corpus = hs.corpora.linked(texts, links, images=pictures)
-    whole = hs.links(llava, corpus, least=1)
-    for number in (1, 2):
-        hs.links(llava, corpus, least=1, shard=f"{number}/2", part=tmp_path / f"{number}.nc")
-    merged = hs.merge([tmp_path / "1.nc", tmp_path / "2.nc"])
-    for name in ("accuracy", "inside", "area", "mean_map", "baseline", "q"):
-        np.testing.assert_array_equal(whole[name], merged[name], err_msg=name)
-    again = hs.links(llava, corpus, least=1, resume=tmp_path / "run")
-    np.testing.assert_array_equal(whole["inside"], again["inside"])
-
-
 def test_the_label_of_a_link_is_its_own(llava: Model) -> None:
     texts, links, pictures = squares(8)
     examples = [

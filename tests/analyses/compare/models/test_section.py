@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-import transformers
 
 import headscope as hs
 from headscope.analyses.compare.models.examples import nearest, other
@@ -21,8 +20,7 @@ from headscope.views.blobs import decode
 from tests.helpers import section_blocks
 from tests.helpers.pages import arrays, payload, said, section, told
 from tests.helpers.section_blocks import rows
-from tests.helpers.small_models import sizes, small_roberta
-from tests.helpers.small_tokenizers import demo as demo_tokenizer
+from tests.helpers.small_models import small_roberta
 
 TEXTS = [
     f"{who} {what}"
@@ -170,39 +168,6 @@ def test_an_untrained_model_stands_beside_another_draw(untrained: Model) -> None
     assert "is itself untrained" in info["about"]
     assert max(info["js"]) > 0
     assert info["command"] == "headscope report --untrained 0 --limit 4 --sections compare"
-
-
-def test_other_tokenizers_are_compared_on_words() -> None:
-    torch.manual_seed(1)
-    a = small_roberta()
-    config = transformers.BertConfig(vocab_size=30522, **sizes(inner=48))
-    b = hs.load((transformers.BertModel(config).eval(), demo_tokenizer()))
-    texts = [f"{text} And then {text.lower()}" for text in TEXTS]
-    found = payload(hs.report(a, hs.corpora.texts(texts), against=b, **OPTIONS))
-    info = section(found, "compare")
-    expected = hs.compare.models(a, b, hs.corpora.texts(texts)).drift.sort_values(["layer", "head"])
-    np.testing.assert_allclose(info["js"], expected["js"], rtol=1e-4)
-    assert "compared on words" in info["about"]
-    assert "entropy" not in {one["name"] for one in info["measures"]}
-    assert any(
-        note.startswith("Not measured here: ") and "entropy (not over words" in note for note in info["notes"]
-    )
-    example = found["examples"][info["example"][0]]
-    assert example["state"] == {"side": "difference", "unit": "words", "special": False}
-    first, second = (one["parts"][0]["query"] for one in example["inputs"])
-    assert first["pieces"] != second["pieces"]
-    for pin, place in zip(info["pin"], info["example"], strict=True):  # the first piece of a word
-        assert pin["side"] == "from"
-        pinned = found["examples"][place]["inputs"][0]["parts"][0]["query"]
-        assert not pinned["special"][pin["place"]]
-        own = pinned["words"]["group"]
-        assert own.index(own[pin["place"]]) == pin["place"]
-    assert len({pin["place"] for pin in info["pin"]}) > 1
-    kept = [
-        [word for word, place in zip(axis["words"]["texts"], range(999), strict=False) if word.isalpha()]
-        for axis in (first, second)
-    ]
-    assert [word.lower() for word in kept[0]] == [word.lower() for word in kept[1]]
 
 
 def test_other_shapes_are_compared_by_role_and_that_is_said(demo: Model) -> None:
