@@ -108,9 +108,7 @@ export function picture(sentence: LinkSentence, reading: LinkShown, towards: boo
       "stroke-width": wide,
     };
     if (!kind) return [s("path", { ...line, "stroke-opacity": "0.28" })];
-    const tip = tipOn(host, () =>
-      h("div", {}, `${saying(sentence, from)} → ${saying(sentence, to)}  ${fixed(weight, 3)}`),
-    );
+    const tip = tipOn(host, () => h("div", `${saying(sentence, from)} → ${saying(sentence, to)}  ${fixed(weight, 3)}`));
     const half = 2.8 + 0.6 * wide;
     return [
       s("path", { ...line, ...tip, "data-source": source }),
@@ -146,6 +144,6 @@ export function key(link: string): HTMLElement {
       { width: 22, height: 10, viewBox: "0 0 22 10", class: "arcs", "aria-hidden": "true" },
       s("path", { d: "M2 9C4 1 18 1 20 9", class: kind, "stroke-width": kind === "other" ? 1.5 : 2 }),
     );
-  const entries = meanings.map(([kind, text]) => h("span", {}, sample(kind), text));
-  return h("div.key", {}, ...entries, h("span.dim", {}, "arrows point to what is looked at; wider is more"));
+  const entries = meanings.map(([kind, text]) => h("span", sample(kind), text));
+  return h("div.key", ...entries, h("span.dim", "arrows point to what is looked at; wider is more"));
 }

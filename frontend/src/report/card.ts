@@ -62,8 +62,8 @@ function readsAndWrites(host: Host, cell: Cell): HTMLElement[] {
   const read = Object.entries(table.heads ?? {}).filter(([, names]) => names[row]?.length);
   const copies = itself?.[row];
   return [
-    ...read.map(([name, names]) => h("p.reads", {}, `its ${name} read `, ...listed(names[row]!, host))),
-    ...(typeof copies === "number" ? [h("p.reads", {}, `raises the token that it looks at: ${percent(copies)}`)] : []),
+    ...read.map(([name, names]) => h("p.reads", `its ${name} read `, ...listed(names[row]!, host))),
+    ...(typeof copies === "number" ? [h("p.reads", `raises the token that it looks at: ${percent(copies)}`)] : []),
   ];
 }
 
@@ -82,19 +82,18 @@ export function cardOf(
   const standings = best.map(({ measure, rank, of }) =>
     h(
       "li",
-      {},
-      h("span", {}, measure.info.title),
-      h("b", {}, figure(measure.value(cell), measure.isShare ? 3 : 2)),
-      h("span.dim", {}, `${rank} of ${of}`),
+      h("span", measure.info.title),
+      h("b", figure(measure.value(cell), measure.isShare ? 3 : 2)),
+      h("span.dim", `${rank} of ${of}`),
     ),
   );
   const line = ({ example, score, rank, reason }: CardExample): HTMLElement =>
     h(
       "button.line",
-      { type: "button", "data-example": example, ...opens(host, cell, reason) },
-      h("b", {}, figure(score, 2)),
-      h("span.words", {}, texts[example] ?? ""),
-      h("span.dim", {}, rank === null ? "" : `${whole(rank)} of ${whole(inputs)}`),
+      { "data-example": example, ...opens(host, cell, reason) },
+      h("b", figure(score, 2)),
+      h("span.words", texts[example] ?? ""),
+      h("span.dim", rank === null ? "" : `${whole(rank)} of ${whole(inputs)}`),
     );
   const shot = ({ example, score, rank, reason }: CardExample): HTMLElement => {
     const canvas = h("canvas", { "aria-hidden": "true" });
@@ -102,20 +101,14 @@ export function cardOf(
     void glance(canvas, host, cell, example, reason.pin, SHOT);
     return h(
       "button.shot",
-      {
-        type: "button",
-        "data-example": example,
-        "aria-label": name,
-        title: texts[example] ?? null,
-        ...opens(host, cell, reason),
-      },
+      { "data-example": example, "aria-label": name, title: texts[example] ?? null, ...opens(host, cell, reason) },
       canvas,
-      h("span", {}, h("b", {}, figure(score, 2)), h("span.dim", {}, rank === null ? "" : ordinal(rank))),
+      h("span", h("b", figure(score, 2)), h("span.dim", rank === null ? "" : ordinal(rank))),
     );
   };
   const strongest = info.strongest.every(({ example }) => pictured(host, example))
-    ? h("div.shots", {}, ...info.strongest.map(shot))
-    : h("div.lines", {}, ...info.strongest.map(line));
+    ? h("div.shots", ...info.strongest.map(shot))
+    : h("div.lines", ...info.strongest.map(line));
   const tenth = (decile: number): HTMLElement => {
     const sample = info.sample.find((each) => each.decile === decile);
     const name = `${ordinal(11 - decile)} tenth`;
@@ -129,9 +122,7 @@ export function cardOf(
       "aria-label": `${name}, ${figure(score, 2)}: ${text}`,
       style: `background:${css(pixel)};color:${inkOn(pixel)}`,
       ...opens(host, cell, reason),
-      ...tipOn(host, () =>
-        h("div", {}, h("b", {}, figure(score, 3)), h("span.dim", {}, `  ${name}`), h("div", {}, text)),
-      ),
+      ...tipOn(host, () => h("div", h("b", figure(score, 3)), h("span.dim", `  ${name}`), h("div", text))),
     };
     return h(
       "button.tenth",
@@ -146,23 +137,22 @@ export function cardOf(
     { "aria-label": figures.name(cell), "data-head": figures.name(cell) },
     h(
       "header",
-      {},
       headLink(
         host,
         cell,
         figures.name(cell),
         figures.has(info.measure) ? ofMeasure(measure, cell) : because(title, ""),
       ),
-      h("span.dim", {}, figures.paper(cell)),
-      ...info.roles.map((role) => h("span.role", {}, role)),
+      h("span.dim", figures.paper(cell)),
+      ...info.roles.map((role) => h("span.role", role)),
     ),
-    h("ul.best", {}, ...standings),
+    h("ul.best", ...standings),
     ...readsAndWrites(host, cell),
-    h("h3.cap", {}, `strongest · ${info.least ? `lowest ${title} first` : title}`),
+    h("h3.cap", `strongest · ${info.least ? `lowest ${title} first` : title}`),
     info.strongest.length > 0
       ? strongest
-      : h("p.dim", {}, "None of its strongest inputs is among the examples of this page."),
-    h("h3.cap", {}, "strongest tenth to weakest"),
-    h("div.tenths", {}, ...TENTHS.map(tenth)),
+      : h("p.dim", "None of its strongest inputs is among the examples of this page."),
+    h("h3.cap", "strongest tenth to weakest"),
+    h("div.tenths", ...TENTHS.map(tenth)),
   );
 }

@@ -16,12 +16,12 @@ const SECTIONS: { readonly [Kind in Info["kind"]]: Section<Extract<Info, { kind:
 /** Draw a section at the end of a page: its heading, what can be saved of it, and the command that gives it again. */
 export function draw(page: HTMLElement, info: Info, host: Host): Drawn {
   const saves = h("span.saves");
-  const head = h("div.sectionhead", {}, info.title && h("h2", {}, info.title), saves);
+  const head = h("div.sectionhead", info.title && h("h2", info.title), saves);
   const element = h(
     "section",
     { id: idOf(page, info), "data-section": nameOf(info) },
     info.title && head,
-    info.about && h("p.about", {}, ...withoutChoices(info.about, host)),
+    info.about && h("p.about", ...withoutChoices(info.about, host)),
   );
   page.append(element);
   const drawn = (SECTIONS[info.kind] as Section<Info>)(element, info, host) ?? {};
@@ -31,8 +31,8 @@ export function draw(page: HTMLElement, info: Info, host: Host): Drawn {
   const again =
     "command" in info &&
     info.command &&
-    h("p.again", {}, nameOf(info) === "failed" ? "To try again: " : "The same figures: ", h("code", {}, info.command));
-  if (read || again) element.append(h("div.foot", {}, read, again));
+    h("p.again", nameOf(info) === "failed" ? "To try again: " : "The same figures: ", h("code", info.command));
+  if (read || again) element.append(h("div.foot", read, again));
   return drawn;
 }
 
@@ -55,5 +55,5 @@ function withoutChoices(about: string, host: Host): Child[] {
   const seen = new Set<string>();
   return parts
     .filter(Boolean)
-    .flatMap((part) => (part.startsWith("Choose ") ? [h("span.screen", {}, part)] : explained(part, host, seen)));
+    .flatMap((part) => (part.startsWith("Choose ") ? [h("span.screen", part)] : explained(part, host, seen)));
 }

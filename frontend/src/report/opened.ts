@@ -47,15 +47,14 @@ export class Opened {
     const { examples } = host.figures.payload;
     const row = h(
       "button.link",
-      { type: "button", title: "Show this head in the table", onclick: () => host.row(this.now.cell) },
+      { title: "Show this head in the table", onclick: () => host.row(this.now.cell) },
       "Row in the table",
     );
     this.enlarge = h("button.link.enlarge", {
-      type: "button",
       hidden: examples.length === 0,
       onclick: () => host.set({ large: !this.now.large }),
     });
-    const options = examples.map((example, i) => h("option", {}, `${i + 1} · ${called(example)}`));
+    const options = examples.map((example, i) => h("option", `${i + 1} · ${called(example)}`));
     this.select = h(
       "select.example",
       { "aria-label": "Example", onchange: () => host.set({ example: this.select.selectedIndex }) },
@@ -65,11 +64,11 @@ export class Opened {
     this.root = h(
       "section.opened",
       { "aria-label": "The open head" },
-      h("div.openhead", {}, this.title, this.papers, this.figure, h("span.grow"), row, this.enlarge),
+      h("div.openhead", this.title, this.papers, this.figure, h("span.grow"), row, this.enlarge),
       this.sides,
       this.note,
       this.box,
-      h("div.among", {}, this.among, this.strips.root),
+      h("div.among", this.among, this.strips.root),
     );
     element.append(this.root);
     this.strips.update(now);
@@ -203,13 +202,11 @@ export class Opened {
       this.sided();
       this.host.set({}); // the address follows
     };
-    const buttons = SIDES.map(({ text, state }) =>
-      h("button", { type: "button", role: "radio", onclick: () => choose(state) }, text),
-    );
-    const [a, b] = inputs.map((input) => h("bdi", {}, input.label));
+    const buttons = SIDES.map(({ text, state }) => h("button", { role: "radio", onclick: () => choose(state) }, text));
+    const [a, b] = inputs.map((input) => h("bdi", input.label));
     this.sides.append(
       h("div.seg", { role: "radiogroup", "aria-label": "Models" }, ...buttons),
-      h("span.dim", {}, a, h("br"), b),
+      h("span.dim", a, h("br"), b),
     );
     this.sided();
   }
@@ -251,10 +248,10 @@ export class Opened {
     this.title.textContent = figures.name(cell);
     this.papers.textContent = `${figures.paper(cell)} in papers`;
     this.figure.replaceChildren(
-      h("span", {}, says),
-      h("b", {}, figure),
-      h("span", {}, `${over}${reason && !reason.measure ? "" : inA}${here ? "," : ""}`),
-      ...(here ? [h("b", {}, here), h("span", {}, "on this input")] : []),
+      h("span", says),
+      h("b", figure),
+      h("span", `${over}${reason && !reason.measure ? "" : inA}${here ? "," : ""}`),
+      ...(here ? [h("b", here), h("span", "on this input")] : []),
     );
     this.select.selectedIndex = example;
     this.enlarge.textContent = large ? "Back to the report" : "Enlarge";

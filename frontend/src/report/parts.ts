@@ -30,7 +30,7 @@ export function firstHeads(parts: readonly Part[], host: Host): Child[] {
   const rest = parts.slice(NAMED);
   return [
     ...(parts.length > 0 ? said(parts.slice(0, NAMED)) : ["–"]),
-    rest.length > 0 && h("details.rest", {}, h("summary", {}, `and ${rest.length} more`), ...said(rest)),
+    rest.length > 0 && h("details.rest", h("summary", `and ${rest.length} more`), ...said(rest)),
   ];
 }
 
@@ -45,11 +45,11 @@ export function spoken(parts: readonly Part[], host: Host, seen?: Set<string>): 
     const cell = reason && host.figures.find(layer, head);
     // A line may break at a button, but none begins with the comma behind it.
     const mark: string = last && !cell ? /^[,;.)]*/.exec(text)![0] : "";
-    if (last && mark) said.splice(-1, 1, h("span.together", {}, last, mark));
+    if (last && mark) said.splice(-1, 1, h("span.together", last, mark));
     last = cell && headLink(host, cell, text, reason!, title || null);
     const rest = text.slice(mark.length);
     if (last) said.push(last);
-    else if (token) said.push(h("b", {}, shown(rest)));
+    else if (token) said.push(h("b", shown(rest)));
     else if (seen) said.push(...explained(rest, host, seen).filter((child) => child !== ""));
     else said.push(rest);
   }

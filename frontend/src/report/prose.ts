@@ -39,9 +39,8 @@ export function lead({ corpus, model, title, created }: ReportPayload): HTMLElem
   const facts = [corpus.name, ...counts, created && day(created)].filter((fact): fact is string => Boolean(fact));
   return h(
     "div.lead",
-    {},
-    h("h1", {}, title),
-    h("p.facts", {}, ...facts.map((fact) => h("span", {}, fact))),
+    h("h1", title),
+    h("p.facts", ...facts.map((fact) => h("span", fact))),
     model.unseen !== "" && h("p.unseen", { role: "note" }, model.unseen),
   );
 }
@@ -63,14 +62,13 @@ export function provenance(payload: ReportPayload): HTMLElement {
     ["in", seconds === null ? null : duration(seconds)],
     ["command", payload.command],
   ];
-  const entries = rows.flatMap(([name, value]) => (value ? [h("dt", {}, name), h("dd", {}, value)] : []));
+  const entries = rows.flatMap(([name, value]) => (value ? [h("dt", name), h("dd", value)] : []));
   const bytes = payload.examples.some((example) => !example.exact);
   const note = bytes ? "Figures are exact; the weights in the maps of examples are off by less than 0.004." : null;
   return h(
     "footer",
-    {},
-    h("h2", {}, "What made this page"),
-    folded("Model, corpus, options and versions", h("dl.made", {}, ...entries), note && h("p.dim", {}, note)),
+    h("h2", "What made this page"),
+    folded("Model, corpus, options and versions", h("dl.made", ...entries), note && h("p.dim", note)),
   );
 }
 

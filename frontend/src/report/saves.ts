@@ -20,12 +20,12 @@ export function offer(element: HTMLElement, title: string, { tables, picture }: 
   ): HTMLElement => {
     const name = [model, slug(title), table && slug(table)].filter(Boolean).join("-");
     const onclick = (): void => download(`${name}.${suffix}`, new Blob([make()], { type }));
-    return h("button.link", { type: "button", onclick, title: `Save ${table && `${table} `}as ${text}` }, text);
+    return h("button.link", { onclick, title: `Save ${table && `${table} `}as ${text}` }, text);
   };
   const named = Object.entries(tables ?? {});
   for (const [name, table] of named) {
     const label = named.length > 1 ? name : "";
-    if (label) element.append(h("span", {}, label));
+    if (label) element.append(h("span", label));
     element.append(save("CSV", label, "csv", "text/csv", () => csv(table())));
     element.append(save("Parquet", label, "parquet", "application/vnd.apache.parquet", () => parquet(table())));
   }

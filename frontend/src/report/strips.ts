@@ -27,11 +27,7 @@ export class Strips {
   constructor(private readonly host: Host) {
     this.strips = host.figures.told.map((measure) => {
       const pick = (): void => host.set({ measure: measure.name });
-      const name = h(
-        "button.link",
-        { type: "button", onclick: pick, title: "Show in the heat map" },
-        measure.info.title,
-      );
+      const name = h("button.link", { onclick: pick, title: "Show in the heat map" }, measure.info.title);
       const listeners = pointing(
         host,
         (event) => this.near(event, measure),
@@ -42,7 +38,7 @@ export class Strips {
       return { measure, canvas, name, value: h("span.val") };
     });
     this.root.append(
-      h("div.strips", {}, ...this.strips.map(({ name, canvas, value }) => h("div.strip", {}, name, canvas, value))),
+      h("div.strips", ...this.strips.map(({ name, canvas, value }) => h("div.strip", name, canvas, value))),
     );
   }
 

@@ -55,7 +55,7 @@ export function word(
 ): HTMLElement {
   const show = (event: Event): void => {
     const { left, bottom } = (event.currentTarget as HTMLElement).getBoundingClientRect();
-    host.tip(h("div.meaning", {}, meaning), left - 16, bottom - 12);
+    host.tip(h("div.meaning", meaning), left - 16, bottom - 12);
   };
   const hide = (): void => host.tip(null);
   const press = (event: Event): void => {
@@ -76,9 +76,8 @@ export function word(
   };
   return h(
     "span",
-    {},
-    h("button.term", { type: "button", "aria-description": meaning, ...listeners }, text, after),
-    h("span.paper", {}, ` (${meaning})`),
+    h("button.term", { "aria-description": meaning, ...listeners }, text, after),
+    h("span.paper", ` (${meaning})`),
   );
 }
 
@@ -103,5 +102,5 @@ export function meanings(table: HTMLElement): HTMLElement {
       word.getAttribute("aria-description")!,
     ]),
   );
-  return h("p.note.paper", {}, [...told].map(([word, meaning]) => `${word}: ${meaning}`).join(". "));
+  return h("p.note.paper", [...told].map(([word, meaning]) => `${word}: ${meaning}`).join(". "));
 }

@@ -85,8 +85,8 @@ export function cases(info: CasesInfo, row: number, cell: Cell, reason: Reason, 
     return [
       h(
         "button.sentence",
-        { type: "button", "data-kind": kind, "data-example": of.example, ...opened },
-        h("span.hidden", {}, said),
+        { "data-kind": kind, "data-example": of.example, ...opened },
+        h("span.hidden", said),
         picture(of, reading, towards, host),
       ),
     ];
@@ -103,7 +103,7 @@ export function cases(info: CasesInfo, row: number, cell: Cell, reason: Reason, 
       ...opens(host, cell, at(reason, text.example, choice.pin, choice.right ? "right" : "wrong")),
     };
     const answer = `${word} → ${text.words[choice.predicted] ?? ""} `;
-    const said = h("span", {}, answer, h("span.dim", {}, share(choice.weight)));
+    const said = h("span", answer, h("span.dim", share(choice.weight)));
     return [h("button.mentions", attributes, said, marked(text, choice))];
   };
   const group = (right: boolean): HTMLElement[] => {
@@ -112,12 +112,12 @@ export function cases(info: CasesInfo, row: number, cell: Cell, reason: Reason, 
       ...own.links.filter((reading) => rightIn(reading) === right).flatMap(sentence),
       ...own.mentions.filter((choice) => choice.right === right).flatMap(mention),
     ];
-    return [h("h4.cap", {}, kind), ...(shown.length > 0 ? firstOf(shown, kind) : [h("p.say", {}, own.missing)])];
+    return [h("h4.cap", kind), ...(shown.length > 0 ? firstOf(shown, kind) : [h("p.say", own.missing)])];
   };
-  const title = h("h3", {}, own.title, h("span.dim", {}, own.about));
-  if (own.none && own.links.length === 0) return [title, h("p.say", {}, own.none)];
+  const title = h("h3", own.title, h("span.dim", own.about));
+  if (own.none && own.links.length === 0) return [title, h("p.say", own.none)];
   const key = info.link
     ? keyOf(info.link)
-    : h("div.key", {}, ...MENTIONS.map(([kind, text]) => h("span", {}, h("span", { class: `said ${kind}` }, text))));
+    : h("div.key", ...MENTIONS.map(([kind, text]) => h("span", h("span", { class: `said ${kind}` }, text))));
   return [title, key, ...group(true), ...group(false)];
 }

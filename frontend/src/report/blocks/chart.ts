@@ -14,12 +14,12 @@ export const chart: Block<ChartBlock> = ({ charts, height, reasons, tips }, { ho
     const tip = (row: number): Node => {
       const cell = cellOf(row)!;
       const lines = tips[row]?.split("\n") ?? [];
-      return headTip(figures.name(cell), figures.paper(cell), ...lines.map((line) => h("div.dim", {}, line)));
+      return headTip(figures.name(cell), figures.paper(cell), ...lines.map((line) => h("div.dim", line)));
     };
     const charted = new Charted(host, cellOf, tip, (row) => host.open(cellOf(row)!, reasons[row]!));
     return { info, charted };
   });
-  const root = h("div.charts.block", {}, ...made.map(({ info, charted }) => captioned(info.title, null, charted.root)));
+  const root = h("div.charts.block", ...made.map(({ info, charted }) => captioned(info.title, null, charted.root)));
   const update = redrawn(
     ({ theme, cell }, room) => {
       const width = beside(root, room, room < 500 ? 1 : made.length, 24, 460);

@@ -54,7 +54,7 @@ function drawn(info: GraphBlock, host: Host): SVGElement {
       d: `M${x} ${from.y + off}C${middle} ${from.y + off} ${middle} ${to.y + off} ${y} ${to.y + off}`,
       class: kind,
       "stroke-width": 1 + 5 * share,
-      ...tipOn(host, () => h("div", {}, says)),
+      ...tipOn(host, () => h("div", says)),
       ...(found && opens(host, found, reason)),
     });
   });
@@ -88,7 +88,7 @@ export const graph: Block<GraphBlock> = (info, { host }) => {
     );
   const there = Object.entries(KINDS).filter(([kind]) => info.edges.some((edge) => edge.kind === kind));
   const box = h("div.tablebox", { tabindex: 0, role: "region", "aria-label": info.title }, drawn(info, host));
-  const key = there.map(([kind, text]) => h("span", {}, sample(kind), `${kind}: ${text}`));
-  const root = h("div.block", {}, box, h("div.key", {}, ...key, h("span.dim", {}, "wider is more")));
+  const key = there.map(([kind, text]) => h("span", sample(kind), `${kind}: ${text}`));
+  const root = h("div.block", box, h("div.key", ...key, h("span.dim", "wider is more")));
   return { root, picture: root };
 };

@@ -14,15 +14,15 @@ export const list: Block<ListBlock> = ({ entries, bar }, { host }) => {
       if (there.length === 0) return [];
       const heads = there.some(({ reason }) => reason);
       return [
-        h("dt", {}, above === null ? name : `${name} (${there.length})`),
-        h(heads ? "dd.headlist" : "dd", {}, ...listed(there, host)),
+        h("dt", above === null ? name : `${name} (${there.length})`),
+        h(heads ? "dd.headlist" : "dd", ...listed(there, host)),
       ];
     });
-    root.replaceChildren(...(rows.length > 0 ? rows : [h("dd", {}, bar?.none)]));
+    root.replaceChildren(...(rows.length > 0 ? rows : [h("dd", bar?.none)]));
   };
   show(bar?.value ?? null);
   if (!bar) return { root };
-  const output = h("output", {}, fixed(bar.value, 2));
+  const output = h("output", fixed(bar.value, 2));
   const slider: HTMLInputElement = h("input", {
     type: "range",
     min: bar.least,
@@ -35,5 +35,5 @@ export const list: Block<ListBlock> = ({ entries, bar }, { host }) => {
       show(slider.valueAsNumber);
     },
   });
-  return { root: h("div", {}, h("label.showing", {}, h("span.cap", {}, bar.label), slider, output), root) };
+  return { root: h("div", h("label.showing", h("span.cap", bar.label), slider, output), root) };
 };

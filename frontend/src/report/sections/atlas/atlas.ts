@@ -109,7 +109,7 @@ export const section: Section<AtlasSection> = (element, info, host) => {
       },
       ...options.map(([value, title]) => h("option", { value, selected: value === state[name] }, title)),
     );
-    return h("label.pick", {}, h("span.dim", {}, label), select);
+    return h("label.pick", h("span.dim", label), select);
   };
   const options = choices.map(({ id, title }) => [id, title] as const);
   const colors = [
@@ -126,8 +126,8 @@ export const section: Section<AtlasSection> = (element, info, host) => {
   });
   const [status, closer, clear] = [
     h("span.dim", { role: "status" }),
-    h("button.link", { type: "button", onclick: () => (([zoom, window] = [window, null]), redraw()) }, "Zoom in"),
-    h("button.link", { type: "button", onclick: () => reset() }, "Show all"),
+    h("button.link", { onclick: () => (([zoom, window] = [window, null]), redraw()) }, "Zoom in"),
+    h("button.link", { onclick: () => reset() }, "Show all"),
   ];
   const scatter = new Scatter(
     host,
@@ -144,17 +144,15 @@ export const section: Section<AtlasSection> = (element, info, host) => {
   const plane = info.planes && new Plane(host, info.planes, (row) => cells[row] ?? null, store);
   const none = h(
     "p.note",
-    {},
     figures.payload.examples.length > 0
       ? "There are no queries and keys: in the maps of these examples several tokens stand together."
       : "There are no queries and keys: the page was made without examples.",
   );
-  const upper = h("div.inner", {}, h("div", {}, h("h3", {}, "Heads"), scatter.charted.root), plane?.root ?? none);
-  const picture = h("div.atlas", {}, upper, h("div.inner", {}, list, card));
+  const upper = h("div.inner", h("div", h("h3", "Heads"), scatter.charted.root), plane?.root ?? none);
+  const picture = h("div.atlas", upper, h("div.inner", list, card));
   element.append(
     h(
       "div.ctl",
-      {},
       menu("x", "x", options),
       menu("y", "y", options),
       menu("color", "colour", colors),
@@ -185,7 +183,7 @@ export const section: Section<AtlasSection> = (element, info, host) => {
     return headTip(
       nameOf(i),
       paper(layer[i]!, head[i]!),
-      roles[i]!.length > 0 && h("div", {}, roles[i]!.join(", ")),
+      roles[i]!.length > 0 && h("div", roles[i]!.join(", ")),
       tipTable(...rows),
     );
   };
@@ -234,18 +232,14 @@ export const section: Section<AtlasSection> = (element, info, host) => {
     const row = (i: number): HTMLElement =>
       h(
         "button.entry",
-        {
-          type: "button",
-          "aria-current": same(cells[i]!, now.cell) ? "true" : null,
-          ...opens(host, cells[i]!, reasonOf(i)),
-        },
-        h("span.name", {}, nameOf(i)),
-        h("span.dim", {}, roles[i]!.join(", ")),
-        ...axes.map(({ values }) => h("span.val", {}, figure(values[i]!, 2))),
+        { "aria-current": same(cells[i]!, now.cell) ? "true" : null, ...opens(host, cells[i]!, reasonOf(i)) },
+        h("span.name", nameOf(i)),
+        h("span.dim", roles[i]!.join(", ")),
+        ...axes.map(({ values }) => h("span.val", figure(values[i]!, 2))),
       );
     const heading = axes.length > 0 ? `by ${axes[0]!.title}` : "by layer";
-    const more = order.length > LISTED ? [h("p.dim", {}, `and ${order.length - LISTED} more`)] : [];
-    return [h("h4.cap", {}, `${plural(shown.size, "head")}, ${heading}`), ...order.slice(0, LISTED).map(row), ...more];
+    const more = order.length > LISTED ? [h("p.dim", `and ${order.length - LISTED} more`)] : [];
+    return [h("h4.cap", `${plural(shown.size, "head")}, ${heading}`), ...order.slice(0, LISTED).map(row), ...more];
   };
 
   // The heads stand beside the open one's queries and keys where there is room.
@@ -292,7 +286,7 @@ export const section: Section<AtlasSection> = (element, info, host) => {
     if (!onPage)
       card.replaceChildren(
         row < 0
-          ? h("p.note", {}, "The open head is not among these.")
+          ? h("p.note", "The open head is not among these.")
           : known
             ? cardOf({ cell: cells[row]!, info: known }, host, { inputs }, texts, bestOf(cells[row]!), now.theme)
             : bare(cells[row]!),
@@ -301,9 +295,8 @@ export const section: Section<AtlasSection> = (element, info, host) => {
   const bare = (cell: Cell): HTMLElement =>
     h(
       "article.card",
-      {},
-      h("header", {}, h("b", {}, figures.name(cell)), h("span.dim", {}, figures.paper(cell))),
-      h("p.dim", {}, "The page has no examples of it."),
+      h("header", h("b", figures.name(cell)), h("span.dim", figures.paper(cell))),
+      h("p.dim", "The page has no examples of it."),
     );
   const texts = figures.payload.examples.map(({ inputs: [first] }) => (first ? called(first) : ""));
 

@@ -73,7 +73,7 @@ export const section: Section<CardsSection> = (element, info, host) => {
     all = on;
     update(host.now);
   });
-  element.append(h("div.ctl", {}, every, status), grid, folded);
+  element.append(h("div.ctl", every, status), grid, folded);
   if (roles.length === 0 && cards.length <= 12) every.click();
   return { update, tables: { cards: () => saved(info, texts) } };
 };

@@ -71,7 +71,7 @@ export function dots(
   const all = rows.flat();
   const tip = (row: number): Node => {
     const { name, value, cell } = all[row]!;
-    return headTip(host.figures.name(cell!), host.figures.paper(cell!), h("div", {}, `${name} ${percent(value)}`));
+    return headTip(host.figures.name(cell!), host.figures.paper(cell!), h("div", `${name} ${percent(value)}`));
   };
   const open = (row: number): void => {
     const { reason, cell } = all[row]!;
@@ -91,7 +91,7 @@ export function dots(
       against: all.map((dot) => (Number.isFinite(dot.against) ? dot.against : null)),
     },
   };
-  const root = h("div.figuredots", {}, charted.root);
+  const root = h("div.figuredots", charted.root);
   const draw = redrawn(
     ({ theme, cell }, width) => charted.show(chart, { width, theme }, said.join(", "), cell),
     charted,

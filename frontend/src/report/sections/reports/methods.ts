@@ -17,17 +17,12 @@ export const section: Section<MethodsSection> = (element, _, host) => {
       source,
     ].filter(Boolean);
     return [
-      h(
-        "dt",
-        {},
-        h("button.link", { type: "button", onclick: () => host.set({ measure: name }) }, title),
-        h("code.dim", {}, name),
-      ),
-      h("dd", {}, description, h("span.dim", {}, how.join(" · "))),
+      h("dt", h("button.link", { onclick: () => host.set({ measure: name }) }, title), h("code.dim", name)),
+      h("dd", description, h("span.dim", how.join(" · "))),
     ];
   });
   element.append(
-    folded(`${plural(host.figures.told.length, "measure")}, with units and sources`, h("dl.notes", {}, ...entries)),
+    folded(`${plural(host.figures.told.length, "measure")}, with units and sources`, h("dl.notes", ...entries)),
   );
   const columns = {
     measure: "text",

@@ -12,11 +12,7 @@ export const section: Section<StandaloneSection> = (element, { page }, host) => 
   const millions = fixed(page.model.parameters / 1e6, 1);
   const inner = h("div");
   let mounted: Mounted | null = null;
-  const start = h(
-    "button.begin",
-    { type: "button", onclick: () => begin() },
-    `Start the model (${millions} million weights)`,
-  );
+  const start = h("button.begin", { onclick: () => begin() }, `Start the model (${millions} million weights)`);
   const begin = (): void => {
     start.remove();
     const { layer, head } = host.now.cell;
@@ -28,6 +24,6 @@ export const section: Section<StandaloneSection> = (element, { page }, host) => 
       state: { layer, heads: [head] },
     });
   };
-  element.append(h("p", {}, start), inner);
+  element.append(h("p", start), inner);
   return { update: () => mounted?.surroundings() };
 };
