@@ -54,7 +54,7 @@ def exported() -> tuple[Model, Graphs]:
 
 def test_segments_give_the_weights_of_the_model_at_any_length() -> None:
     model, whole = exported()
-    assert [each.layer for each in whole.layers] == [0, 1]
+    assert [each["layer"] for each in whole.layers] == [0, 1]
     assert len(whole.segments) == 3
     runner = Runner(whole, whole.weights)
     for text in ("It", TEXT, "A dog barked at the cat, and the cat ran up a tree. " * 3):

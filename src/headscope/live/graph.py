@@ -26,6 +26,7 @@ from headscope.core.arrays import Singles
 from headscope.core.lazy import module
 from headscope.errors import HeadscopeError, RefusedError
 from headscope.models import Model
+from headscope.views.wire import LayerTensors
 
 LARGEST = 150_000_000
 """Up to how many weights a model may have to be put into a page."""
@@ -51,21 +52,6 @@ class Segment:
 
 
 @dataclass(frozen=True)
-class LayerNames:
-    """The tensors of a layer: its weights and queries ``[1 head query …]``, its keys ``[1 key_head key dim]``.
-
-    `seen` is what each query sees, ``[1 1 query key]``; None: all.
-    """
-
-    layer: int
-    scaling: float
-    weights: str
-    q: str
-    k: str
-    seen: str | None
-
-
-@dataclass(frozen=True)
 class Graphs:
     """A model in segments: the first ends with the weights of the first layer, the last gives what the model says.
 
@@ -79,7 +65,7 @@ class Graphs:
     """
 
     inputs: list[str]
-    layers: list[LayerNames]
+    layers: list[LayerTensors]
     segments: list[Segment]
     output: str
     logits: bool
@@ -216,7 +202,7 @@ def _cut(exported: Any, records: Sequence[AttentionRecord], inputs: list[str], *
     graph = exported.graph
     made: dict[str, Any] = {name: node for node in graph.node for name in node.output}
     outputs = [output.name for output in graph.output]
-    layers: list[LayerNames] = []
+    layers: list[LayerTensors] = []
     at = 1
     for record in records:
         _expect_plain(record)
@@ -228,13 +214,22 @@ def _cut(exported: Any, records: Sequence[AttentionRecord], inputs: list[str], *
         weights = three[0]
         while made[weights].op_type == "Identity":
             weights = made[weights].input[0]
-        layers.append(LayerNames(record.layer, record.scaling, weights, three[1], three[2], seen))
-    cuts = {layer.weights: place for place, layer in enumerate(layers)}
+        layers.append(
+            LayerTensors(
+                layer=record.layer, scaling=record.scaling, weights=weights, q=three[1], k=three[2], seen=seen
+            )
+        )
+    cuts = {layer["weights"]: place for place, layer in enumerate(layers)}
     if len(cuts) != len(layers):
         raise RefusedError("the weights of two layers are one tensor")
     wanted = {
         outputs[0],
-        *(name for layer in layers for name in (layer.weights, layer.q, layer.k, layer.seen) if name),
+        *(
+            name
+            for layer in layers
+            for name in (layer["weights"], layer["q"], layer["k"], layer["seen"])
+            if name
+        ),
     }
     values = {constant.name: _numbers(constant) for constant in graph.initializer}
     part_of = {"places": len(layers)}  # another place runs the last segment alone

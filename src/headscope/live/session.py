@@ -59,6 +59,9 @@ NEURON_BYTES = 32_000_000
 AT_ONCE = 8_000_000
 """Up to how many bytes of maps come with the answer; of more, thumbnails and the layer that is open."""
 
+Asked = Mapping[str, Any]
+"""What a page asks."""
+
 Answer = tuple[Mapping[str, Any], list[bytes]]
 
 
@@ -149,6 +152,7 @@ class Live:
         self._ran: list[Ran] = []
         self.view: View | None = None
         self._plain: tuple[object, Ran] | None = None
+        self._stopped: Callable[[], bool] = lambda: False
 
     @property
     def info(self) -> LiveInfo:
@@ -169,10 +173,11 @@ class Live:
             loaded=None if self._loaded is None else f"model = {self._loaded}",
         )
 
-    def answer(self, asked: Mapping[str, Any], stopped: Callable[[], bool] = lambda: False) -> Answer:
+    def answer(self, asked: Asked, stopped: Callable[[], bool] = lambda: False) -> Answer:
         """The answer to a question; one of the kind ``error`` where there is none."""
         kind = asked.get("kind")
-        ways: dict[Any, Callable[[Mapping[str, Any], Callable[[], bool]], Answer]] = {
+        self._stopped = stopped
+        ways: dict[Any, Callable[[Asked], Answer]] = {
             "show": self._show,
             "arrays": self._arrays,
             "says": self._says,
@@ -187,7 +192,7 @@ class Live:
         try:
             if not isinstance(kind, str) or kind not in ways:
                 raise InputError(f"kind: expected one of {', '.join(ways)}, found {str(kind)[:40]!r}")
-            return ways[kind](asked, stopped)
+            return ways[kind](asked)
         except (StaleError, StoppedError) as error:
             message, stale = str(error), True
         except HeadscopeError as error:
@@ -196,7 +201,11 @@ class Live:
             message = out_of_memory(error) or reason(error)
         return fault(asked, message, stale=stale), []
 
-    def _show(self, asked: Mapping[str, Any], stopped: Callable[[], bool]) -> Answer:
+    def _look(self) -> None:
+        if self._stopped():
+            raise StoppedError("stopped")
+
+    def _show(self, asked: Asked) -> Answer:
         given = read_input(asked.get("input"))
         if given.get("written") and not self._shared:
             raise InputError(
@@ -205,7 +214,7 @@ class Live:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", HeadscopeWarning)
             changes, notes = self._changes(asked.get("changes"), given)
-            ran = self._run(given, changes, stopped)
+            ran = self._run(given, changes)
         view = View(
             [one.input for one in ran],
             model=" and ".join(dict.fromkeys(model.name for model in self.models)),
@@ -230,18 +239,18 @@ class Live:
         )
         return answer, self._packed(names)
 
-    def _run(self, given: LiveInput, changes: Sequence[WhatIf], stopped: Callable[[], bool]) -> list[Ran]:
+    def _run(self, given: LiveInput, changes: Sequence[WhatIf]) -> list[Ran]:
         if len(self.models) == 2:
-            return [self._one(model, given, changes, model.name, stopped) for model in self.models]
+            return [self._one(model, given, changes, model.name) for model in self.models]
         first, key = self.models[0], repr(given)
         if self._plain is None or self._plain[0] != key:
-            self._plain = (key, self._one(first, given, (), "as it is" if changes else "", stopped))
+            self._plain = (key, self._one(first, given, (), "as it is" if changes else ""))
         plain = self._plain[1]
         if not changes:
             return [plain]
         return [
             Ran(plain.reading, _named(plain.input, "as it is"), plain.predicted),
-            self._one(first, given, changes, "changed", stopped),
+            self._one(first, given, changes, "changed"),
         ]
 
     def _one(
@@ -250,20 +259,14 @@ class Live:
         given: LiveInput,
         changes: Sequence[WhatIf],
         label: str,
-        stopped: Callable[[], bool],
     ) -> Ran:
         axes, ready = read_axes(model, given)
         longest = max(len(tokens) for tokens in axes.values())
         if longest > self.longest:
             raise InputError(f"{longest} tokens: at most {self.longest} are read here as you type")
         reading = Reading(model, axes, ready, changes, label)
-
-        def look() -> None:
-            if stopped():
-                raise StoppedError("stopped")
-
         with reading.within():
-            seen = watch(model, axes, ready, on_call=look)
+            seen = watch(model, axes, ready, on_call=self._look)
             if isinstance(seen.captured, list):
                 raise InputError("expected one input, found several")
         parts = (
@@ -298,27 +301,26 @@ class Live:
             return kept, notes
         return made, notes
 
-    def _says(self, asked: Mapping[str, Any], _: Callable[[], bool]) -> Answer:
+    def _says(self, asked: Asked) -> Answer:
         self._current(asked)
         return SaysAnswer(
             kind="says", id=whole_number(asked, "id"), says=self._predictions(self._ran, asked)
         ), []
 
-    def _predictions(self, ran: Sequence[Ran], asked: Mapping[str, Any]) -> list[Prediction]:
+    def _predictions(self, ran: Sequence[Ran], asked: Asked) -> list[Prediction]:
         at, chosen = _place(asked, "at"), _place(asked, "chosen")
         return predictions([one.predicted for one in ran], at, chosen, shared=self._shared)
 
-    def _who(self, asked: Mapping[str, Any], stopped: Callable[[], bool]) -> Answer:
+    def _who(self, asked: Asked) -> Answer:
         self._current(asked)
-        last = self._ran[-1] if len(self.models) == 1 else self._ran[0]
-        followed, reading = self._followed(asked, last), last.reading
-        if stopped():
-            raise StoppedError("stopped")
+        last, follow = self._followed(asked)
+        reading = last.reading
+        number, of = follow(last.predicted)
         with reading.within():
             slopes = gradients(
                 reading.model,
                 None,
-                lambda output: _followed(reading.says(output), *followed[2:])[0],
+                lambda output: follow(reading.says(output))[0],
                 inputs=reading.ready,
             )
         total: dict[tuple[int, int], float] = {}
@@ -329,12 +331,10 @@ class Live:
                     total[layer, head] = total.get((layer, head), 0.0) + value
         ranked = sorted(total.items(), key=lambda item: -abs(item[1]))
         rows = [Effect(layer=layer, head=head, estimate=value) for (layer, head), value in ranked]
-        answer = WhoAnswer(
-            kind="who", id=whole_number(asked, "id"), of=followed[1], number=float(followed[0]), heads=rows
-        )
+        answer = WhoAnswer(kind="who", id=whole_number(asked, "id"), of=of, number=float(number), heads=rows)
         return answer, []
 
-    def _why(self, asked: Mapping[str, Any], _: Callable[[], bool]) -> Answer:
+    def _why(self, asked: Asked) -> Answer:
         """Which part of the input made the followed word or class, as the model is without changes."""
         self._current(asked)
         reading, predicted = self._ran[0].reading, self._ran[0].predicted
@@ -359,26 +359,27 @@ class Live:
         sources = cast("SourcesPayload", result.view().payload)
         return WhyAnswer(kind="why", id=whole_number(asked, "id"), sources=sources), []
 
-    def _without(self, asked: Mapping[str, Any], stopped: Callable[[], bool]) -> Answer:
+    def _without(self, asked: Asked) -> Answer:
         self._current(asked)
-        last = self._ran[-1] if len(self.models) == 1 else self._ran[0]
-        followed, reading = self._followed(asked, last), last.reading
+        last, follow = self._followed(asked)
+        reading = last.reading
         off = WhatIf("off", whole_number(asked, "layer"), whole_number(asked, "head"))
-        if stopped():
-            raise StoppedError("stopped")
         with torch.no_grad(), reading.within(off), running(reading.model, reading.ready):
             output = reading.model.module(**reading.ready)
-        number, _ = _followed(reading.says(output), *followed[2:])
+        number, _ = follow(reading.says(output))
         return WithoutAnswer(kind="without", id=whole_number(asked, "id"), number=float(number)), []
 
-    def _followed(self, asked: Mapping[str, Any], ran: Ran) -> tuple[Tensor, str, int | None, int | None]:
-        """The number that is followed, what it is, and the place and the candidate that it is of."""
+    def _followed(self, asked: Asked) -> tuple[Ran, Callable[[Says], tuple[Tensor, str]]]:
+        """The input whose number is followed, and what gives that number, and its name, of what a model says."""
+        self._look()
         at, chosen = _place(asked, "at"), _place(asked, "chosen")
         if chosen is None:
             chosen = next(iter(self._ran[0].predicted.best(at)), None)
-        return (*_followed(ran.predicted, at, chosen), at, chosen)
+        return self._ran[-1 if len(self.models) == 1 else 0], lambda predicted: _followed(
+            predicted, at, chosen
+        )
 
-    def _arrays(self, asked: Mapping[str, Any], _: Callable[[], bool]) -> Answer:
+    def _arrays(self, asked: Asked) -> Answer:
         self._current(asked)
         names: Any = asked.get("names")
         if not isinstance(names, list) or not all(isinstance(name, str) for name in cast("list[Any]", names)):
@@ -388,15 +389,15 @@ class Live:
         names = cast("list[str]", names)
         return ArraysAnswer(kind="arrays", id=whole_number(asked, "id"), arrays=names), self._packed(names)
 
-    def _exact(self, asked: Mapping[str, Any], _: Callable[[], bool]) -> Answer:
+    def _exact(self, asked: Asked) -> Answer:
         return exact(asked, self._current(asked).matrix)
 
-    def _quantity(self, asked: Mapping[str, Any], _: Callable[[], bool]) -> Answer:
+    def _quantity(self, asked: Asked) -> Answer:
         added, names = self._current(asked).extend(str(asked.get("name"))[:40])
         answer = QuantityAnswer(kind="quantity", id=whole_number(asked, "id"), added=added, arrays=names)
         return answer, self._packed(names)
 
-    def _reads(self, asked: Mapping[str, Any], _: Callable[[], bool]) -> Answer:
+    def _reads(self, asked: Asked) -> Answer:
         self._current(asked)
         place, part, line = asked_line(asked, [ran.input.parts for ran in self._ran])
         reading = self._ran[place].reading
@@ -406,7 +407,7 @@ class Live:
             why = lines.why(line)
         return ReadsAnswer(kind="reads", id=whole_number(asked, "id"), why=why), []
 
-    def _current(self, asked: Mapping[str, Any]) -> View:
+    def _current(self, asked: Asked) -> View:
         if self.view is None or asked.get("turn") != self._turn:
             raise StaleError("this input is no longer the one that is shown")
         return self.view
@@ -419,7 +420,7 @@ class Live:
         return [blobs.packed(name) for name in names]
 
 
-def fault(asked: Mapping[str, Any], problem: str, *, stale: bool = False) -> LiveError:
+def fault(asked: Asked, problem: str, *, stale: bool = False) -> LiveError:
     """The answer to a question that has none."""
     return LiveError(kind="error", id=number_of(asked), error=problem, stale=stale)
 
@@ -513,5 +514,5 @@ def _named(one: Input, label: str) -> Input:
     return Input(one.parts, label, neurons=one.neurons)
 
 
-def _place(asked: Mapping[str, Any], name: str) -> int | None:
+def _place(asked: Asked, name: str) -> int | None:
     return None if asked.get(name) is None else whole_number(asked, name)

@@ -36,7 +36,6 @@ from headscope.views.view import View
 from headscope.views.wire import (
     Asking,
     FigureName,
-    LayerTensors,
     LiveInfo,
     LiveInput,
     Probe,
@@ -136,17 +135,7 @@ def carry(
                 [(given.get("text", ""), given.get("pair")), *((text, None) for text in PROBES)],
             ),
             inputs=made.inputs,
-            layers=[
-                LayerTensors(
-                    layer=layer.layer,
-                    scaling=layer.scaling,
-                    weights=layer.weights,
-                    q=layer.q,
-                    k=layer.k,
-                    seen=layer.seen,
-                )
-                for layer in made.layers
-            ],
+            layers=made.layers,
             segments=[
                 SegmentInfo(
                     graph=_bytes(blobs, segment.graph),
@@ -260,7 +249,7 @@ class Runner:
         for segment, session in zip(self._made.segments, self._sessions, strict=True):
             given = {name: values[name] for name in segment.inputs}
             values |= zip(segment.outputs, session.run(segment.outputs, given), strict=True)
-        return [values[layer.weights][0] for layer in self._made.layers]
+        return [values[layer["weights"]][0] for layer in self._made.layers]
 
 
 def _rounded(
