@@ -143,7 +143,10 @@ const list: Make = (of, choose) => {
   let options: Options<keyof Full> = [];
   const root = h("select", {
     "aria-label": said(of.label ?? of.cap),
-    onchange: () => choose(options.find(([value]) => String(value) === root.value)![0]),
+    onchange() {
+      const found = options.find(([value]) => String(value) === root.value);
+      if (found) choose(found[0]);
+    },
   });
   const fill = (scene: Scene, chosen: Value): void => {
     options = optionsOf(of, scene);
