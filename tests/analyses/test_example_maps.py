@@ -9,11 +9,11 @@ import pytest
 
 import headscope as hs
 from headscope.analyses import example_maps as looking
-from headscope.analyses.example_maps import frames_together, look, put_together
+from headscope.analyses.example_maps import frames_together, look
 from headscope.core.modality import Sound
 from headscope.corpora import Example
 from headscope.models import Model
-from headscope.views.images import Blocks
+from headscope.views.images import Blocks, put_together
 from tests.helpers.planted_vision import planted_vit
 from tests.helpers.small_models import whisper_parts
 

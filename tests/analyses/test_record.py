@@ -12,7 +12,10 @@ from headscope.analyses.record import Analysis, entries
 
 @pytest.mark.parametrize("analysis", analyses().values(), ids=lambda analysis: analysis.name)
 def test_what_a_record_names_is_there(analysis: Analysis) -> None:
-    paths = [getattr(analysis, field) for field in ("function", "estimate", "table", "figure", "merge")]
+    paths = [
+        getattr(analysis, field)
+        for field in ("function", "estimate", "section", "table", "every", "figure", "view", "merge")
+    ]
     paths += [entry.make for entry in analysis.sections]
     if analysis.command:
         paths += [*analysis.command.functions, analysis.command.estimates]

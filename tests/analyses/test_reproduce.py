@@ -99,7 +99,7 @@ EVERY = Typed(
         EVERY.command("measure", "--measures", "entropy"),
         EVERY.command("distance", "--map", "map.csv"),
         EVERY.command("roles"),
-        EVERY.positional("artefacts"),
+        EVERY.command("artefacts"),
         EVERY.alone("writes", "-k", "5"),
         EVERY.alone("retrieval", "--length", "96"),
         EVERY.on("syntax", "--treebank"),

@@ -14,11 +14,13 @@ import pytest
 import xarray as xr
 
 import headscope as hs
+from headscope.analyses import tables
 from headscope.analyses.compare.training.run import Training
 from headscope.analyses.result import Result, returns_result
 from headscope.errors import InputError
 from headscope.models import Model
-from headscope.views.terminal import FEW, tabulated
+from headscope.views.blocks import FEW, rows_of
+from headscope.views.terminal import written
 from tests.helpers import report_sample
 
 pytestmark = pytest.mark.slow
@@ -26,7 +28,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.mark.parametrize(("more", "last"), [(0, []), (1, ["… and 1 more; -o FILE writes them all"])])
 def test_rows_that_are_not_shown_are_counted(more: int, last: list[str]) -> None:
-    lines = tabulated(pd.DataFrame({"score": [0.5] * (FEW + more)})).splitlines()
+    lines = written(rows_of(pd.DataFrame({"score": [0.5] * (FEW + more)}))).splitlines()
     assert lines == ["score", *["0.500"] * FEW, *last]
 
 
@@ -71,10 +73,17 @@ def test_a_notebook_shows_the_run_the_first_rows_and_the_dataset_folded() -> Non
     page = nasty._repr_html_()
     assert page.startswith("<p><b>previous token, next token, first token, &lt;b&gt;separators&lt;/b&gt;")
     assert "text.txt · 52,341 tokens" in page
-    assert page.index("<table") < page.index("<p>72 rows</p>") < page.index("<details><summary>all figures")
+    assert (
+        page.index("<table") < page.index("<td>L0H0<td>1-1<td>") < page.index("<details><summary>all figures")
+    )
     assert "<script>alert" not in page
     one = nasty.sel(layer=0, head=0)
     assert "<details><summary>" not in one._repr_html_()[:200]  # a part without a table shows itself
+
+
+def test_a_result_is_called_what_its_package_says() -> None:
+    for name, called in (("relation", "Dependency relations"), ("retrieval", "Which heads retrieve")):
+        assert tables.title(xr.Dataset({name: ("n", [1.0])})).startswith(called)
 
 
 def test_every_run_over_a_corpus_returns_a_result() -> None:
@@ -115,6 +124,7 @@ def test_a_comparison_has_files_and_shows_itself(tmp_path: Path) -> None:
     assert "step-1" in page
     lines = repr(run).splitlines()
     assert lines[:3] == ["Measures over checkpoints", "small and <large> · a.txt", ""]
-    assert (lines[4].split()[0], len(lines), lines[-1]) == ("step-1", 13, "12 rows")
+    assert lines[3] == "the largest value of a head at each checkpoint"
+    assert lines[-1].split() == ["previous", "0.5", "0.5"]
     with pytest.raises(InputError, match=r"found .html"):
         run.save(tmp_path / "a.html")

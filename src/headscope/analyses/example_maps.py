@@ -10,7 +10,6 @@ import numpy as np
 
 from headscope.attention.neurons import capture_with_neurons
 from headscope.attention.parts import Parts
-from headscope.core.arrays import AnyFloats, Bools
 from headscope.core.grid import with_words
 from headscope.core.maps import AttentionMaps
 from headscope.core.neurons import Neurons
@@ -19,7 +18,7 @@ from headscope.corpora import Example
 from headscope.errors import InputError
 from headscope.models import Model
 from headscope.views.explorer import Input
-from headscope.views.images import Blocks, blocked
+from headscope.views.images import Blocks, blocked, put_together
 from headscope.views.section import SideBySide
 
 HELD = 16_000_000
@@ -163,29 +162,3 @@ def frames_together(frames: Tokens, most: int) -> Blocks | None:
     few = frames.take(first)
     times = np.stack([frames.times[first, 0], frames.times[last, 1]], -1)
     return Blocks(int(np.bincount(of).max()), of, replace(few, times=times))
-
-
-def put_together(maps: AttentionMaps, query: Blocks | None, key: Blocks | None) -> AttentionMaps:
-    """Maps between blocks: to a block the sum over its tokens, from it the mean, as with words.
-
-    None leaves a side as it is. Clark et al. 2019, §4.1.
-    """
-
-    def weights(layer: AnyFloats) -> AnyFloats:
-        rows = layer if query is None else query.mean(layer)
-        return rows if key is None else key.sum(rows)
-
-    def sight(seen: Bools) -> Bools:
-        rows = seen if query is None else query.any(seen)
-        return rows if key is None else key.any(rows.swapaxes(-1, -2)).swapaxes(-1, -2)
-
-    sink, together = maps.sink, key or query
-    return replace(
-        maps,
-        meta=maps.meta if together is None else {**maps.meta, "together": together.side},
-        layers=[weights(layer) for layer in maps.layers],
-        query=maps.query if query is None else query.tokens,
-        key=maps.key if key is None else key.tokens,
-        sink=sink if sink is None or query is None else [query.mean(row, -1) for row in sink],
-        visible=None if maps.visible is None else [sight(layer) for layer in maps.visible],
-    )

@@ -5,9 +5,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
 
 from headscope.analyses import analyses
-from headscope.analyses.record import entries
+from headscope.analyses.record import Command, entries
 
 READING = {"--format", "--pack", "--documents", "--text-field"}
 """Options that say how texts are read."""
@@ -17,6 +19,15 @@ BROKEN = {"--strict", "--skip-broken", "--distinct"}
 
 SENTENCES = ("--treebank", "--coref", "--links")
 """Options of the report whose files are read by sentences, not by inputs of a text."""
+
+
+def see_head(prompt: str, first: Any, described: Mapping[str, Any]) -> str:
+    """How the head of a table's row is seen on a prompt, with the model of the command that made the table."""
+    typed = shlex.split(described["command"] or "")
+    models = [name for option, name in pairwise(typed) if option in ("-m", "--model")]
+    words = ["headscope", "view", prompt, *(["-m", models[0]] if models else [])]
+    words += ["--layer", str(first["layer"]), "--head", str(first["head"])]
+    return f"to see the first head: {shlex.join(words)}"
 
 
 @dataclass(frozen=True)
@@ -42,12 +53,9 @@ class Typed:
 
     def command(self, name: str, *words: str) -> str:
         """A command on the same corpus and model."""
-        files = [word for text in self.texts for word in (self.read_by, text) if word]
+        read_by = self.read_by if "inputs" in _command(name).groups else ""
+        files = [word for text in self.texts for word in (read_by, text) if word]
         return self._line(name, *files, *self._options(name), words=words, limit=self.limit)
-
-    def positional(self, name: str) -> str:
-        """A command that takes the corpus's files as they are."""
-        return self._line(name, *self.texts, *self._options(name), words=(), limit=self.limit)
 
     def alone(self, name: str, *words: str) -> str:
         """A command on the same model and the built-in texts."""
@@ -107,9 +115,7 @@ class Typed:
 
     def _options(self, name: str, *, built_in: bool = False) -> list[str]:
         """Of the options those that a command takes, and that mean something there."""
-        command = next(
-            one.command for one in analyses().values() if one.command and one.command.words == name
-        )
+        command = _command(name)
         texts = not built_in and {"texts", "inputs", "reading"} & {*command.groups}
         no = set[str]() if texts else READING if command.reads and not built_in else READING | BROKEN
         return _words({option: value for option, value in self.options.items() if option not in no})
@@ -117,6 +123,10 @@ class Typed:
     def _line(self, *first: str, words: Sequence[str], limit: int | None) -> str:
         most = [] if limit is None else ["--limit", str(limit)]
         return shlex.join(["headscope", *first, *most, *words])
+
+
+def _command(name: str) -> Command:
+    return next(one.command for one in analyses().values() if one.command and one.command.words == name)
 
 
 def _words(options: Mapping[str, str]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ParamSpec
 
@@ -12,18 +12,16 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.analyses import tables
-from headscope.core.saving import PAGES, check_place
+from headscope.core.saving import PAGES, PICTURES, check_place
 from headscope.core.validation import validated
+from headscope.errors import InputError
 from headscope.measures import dataset
+from headscope.views.blocks import Block
 from headscope.views.charts import Figure, meta_of, model_name
 from headscope.views.page import html_text
-from headscope.views.still import FORMATS
+from headscope.views.terminal import as_html, written
 from headscope.views.view import Showable
 
-ROWS = 8
-"""Rows of the table that a notebook shows."""
-
-PICTURES = tuple(f".{kind}" for kind in FORMATS)
 P = ParamSpec("P")
 
 
@@ -56,7 +54,10 @@ class Result(xr.Dataset):
 
     def view(self, *args: Any, **options: Any) -> Showable:
         """A page, widget or picture to look into, if its analysis has one (`headscope.why`); else `InputError`."""
-        return tables.view(self, *args, **options)
+        analysis = tables.analysis_of(self, "view")
+        if not analysis.view:
+            raise InputError(f"view: a result of {analysis.name} has a table and no view")
+        return analysis.load(analysis.view)(self, *args, **options)
 
     @validated
     def save(self, path: str | os.PathLike[str], *, raw: bool = False) -> Path:
@@ -68,38 +69,36 @@ class Result(xr.Dataset):
 
         Raises `InputError` for another suffix, where nothing can be written, and for a figure that it does not have.
         """
-        if Path(path).suffix.lower() in PAGES and tables.has_view(self):
+        if Path(path).suffix.lower() in PAGES and tables.analysis_of(self, "view").view:
             return self.view().save(path)
         with dataset.raw_csv(raw):
             return save(path, self.figure, lambda: dataset.write(self, path, tables.table))
 
     def _repr_html_(self) -> str:
         full = str(super()._repr_html_())
-        if not tables.has_table(self):
-            return full
-        title = tables.title(self)
-        return f"{shown(title, meta_of(self), self.table())}<details><summary>all figures</summary>{full}</details>"
+        if not tables.analysis_of(self, "table").table and not {"layer", "head"} <= {*self.dims}:
+            return full  # a part that was taken of a result may lack its axes
+        page = shown(tables.title(self), meta_of(self), tables.blocks_of(self)[0])
+        return f"{page}<details><summary>all figures</summary>{full}</details>"
 
 
 class Shows:
-    """What shows itself, printed or in a notebook: the first sentence of its docstring, what was run, and rows."""
+    """What shows itself, printed or in a notebook: the first sentence of its docstring, what was run, and blocks."""
 
     def _meta(self) -> dict[str, Any]:
         raise NotImplementedError
 
-    def _rows(self) -> pd.DataFrame:
+    def _blocks(self) -> Sequence[Block]:
         raise NotImplementedError
 
     def _title(self) -> str:
         return str(self.__doc__).partition(".")[0]
 
     def __repr__(self) -> str:
-        rows: Any = self._rows()
-        first = str(rows.head(ROWS).to_string(index=False))
-        return "\n".join([self._title(), *_about(self._meta()), "", first, *_more(rows)])
+        return "\n".join([self._title(), *_about(self._meta()), "", written(self._blocks())])
 
     def _repr_html_(self) -> str:
-        return shown(self._title(), self._meta(), self._rows())
+        return shown(self._title(), self._meta(), self._blocks())
 
 
 class Comparison(Shows):
@@ -109,18 +108,21 @@ class Comparison(Shows):
 
     @property
     def table(self) -> pd.DataFrame:
-        """The tidy table."""
-        raise NotImplementedError
+        """The tidy table, as `headscope.table` gives it of the figures."""
+        return tables.table(self.figures)
 
     def _meta(self) -> dict[str, Any]:
         return meta_of(self.figures)
 
-    def _rows(self) -> pd.DataFrame:
-        return self.table
+    def _blocks(self) -> Sequence[Block]:
+        return tables.blocks_of(self.figures)[0]
 
-    def figure(self) -> Figure:
-        """The comparison's figure."""
-        return tables.figure(self.figures)
+    def figure(self, names: Any = None, **options: Any) -> Figure:
+        """The comparison's figure; `names` (of measures) and `options` are those of `headscope.figure`.
+
+        It shows itself in a notebook, and has ``save("models.svg")``.
+        """
+        return tables.figure(self.figures, names, **options)
 
     @validated
     def save(self, path: str | os.PathLike[str], *, raw: bool = False) -> Path:
@@ -132,7 +134,7 @@ class Comparison(Shows):
         Raises `InputError` for another suffix, and where nothing can be written.
         """
         with dataset.raw_csv(raw):
-            return save(path, self.figure, lambda: dataset.write(self.figures, path, lambda _: self.table))
+            return save(path, self.figure, lambda: dataset.write(self.figures, path, tables.table))
 
 
 def returns_result(function: Callable[P, xr.Dataset]) -> Callable[P, Result]:
@@ -156,12 +158,11 @@ def save(path: str | os.PathLike[str], figure: Callable[[], Figure], write: Call
     return target
 
 
-def shown(title: str, meta: dict[str, Any], rows: pd.DataFrame) -> str:
-    """A title, what was run, and the first rows of a table, as HTML."""
-    first: Any = rows.head(ROWS)
+def shown(title: str, meta: dict[str, Any], blocks: Sequence[Block]) -> str:
+    """A title, what was run, and blocks, as HTML."""
     about = "<br>".join(map(html_text, _about(meta)))
-    more = "".join(f"<p>{line}</p>" for line in _more(rows))
-    return f"<p><b>{html_text(title)}</b><br>{about}</p>{first.to_html(index=False)}{more}"
+    scrolled = f'<div style="max-height:30em;overflow:auto">{as_html(blocks)}</div>'
+    return f"<p><b>{html_text(title)}</b><br>{about}</p>{scrolled}"
 
 
 def _about(meta: dict[str, Any]) -> list[str]:
@@ -172,7 +173,3 @@ def _about(meta: dict[str, Any]) -> list[str]:
     if corpus.get("tokens"):
         parts.append(f"{corpus['tokens']:,} {'words' if meta.get('over') == 'words' else 'tokens'}")
     return [" · ".join(part for part in parts if part), *filter(None, [dataset.unseen(meta)])]
-
-
-def _more(rows: pd.DataFrame) -> list[str]:
-    return [f"{len(rows):,} rows"] if len(rows) > ROWS else []

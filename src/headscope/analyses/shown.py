@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
@@ -11,7 +12,7 @@ from headscope.analyses.record import Analysis
 from headscope.core.saving import PAGES, PICTURES, TABLES
 
 if TYPE_CHECKING:
-    from headscope.views.section import Section
+    from headscope.views.blocks import Block
 
 Theme = Literal["auto", "light", "dark"]
 Save = Callable[[Path], str]
@@ -36,78 +37,70 @@ TableOrPicture = Annotated[Path, Written((*TABLES, *PICTURES), "give it to merge
 
 @dataclass(frozen=True)
 class Shown:
-    """A result as it is written and printed.
+    """A result as a command writes and prints it.
 
     Attributes:
         rows: the table that is written, or printed as JSON.
-        text: what is printed of it.
-        dataset: what ``.nc`` holds; None: there is no such file.
-        described: what made it, by default what the dataset says.
+        blocks: what is printed of it: paragraphs and tables, as the page and a notebook show them.
+        dataset: what ``.nc`` holds, and what describes the run; None: the rows' attributes do.
         remarks: lines on stderr, before the table.
-        also: printed also where the table is written.
         drawn: writes ``-o`` where that is no table, and says what it is.
         files: other files, None where one is not wanted, with what writes each and says what it is.
-        after: lines on stderr, at the end.
-        opens: open what ``-o`` wrote in a browser.
     """
 
     rows: Any
-    text: str = ""
+    blocks: Sequence[Block] = ()
     dataset: Any = None
-    described: Mapping[str, Any] | None = None
     remarks: Sequence[str] = ()
-    also: str = ""
     drawn: Save | None = None
     files: Files = ()
-    after: Sequence[str] = ()
-    opens: bool = False
+
+    @property
+    def text(self) -> str:
+        """The blocks on a terminal."""
+        from headscope.views.terminal import written
+
+        return written(self.blocks)
 
 
 def of_result(
-    result: Any, *, analysis: Analysis, figure: Picture | None = None, all_heads: bool = False
+    result: Any,
+    *,
+    analysis: Analysis,
+    figure: Picture | None = None,
+    all_heads: bool = False,
+    **options: Any,
 ) -> Shown:
-    """The findings of a result, and its tables, as its section of the report has them.
+    """A result as its analysis tells it: its table, its findings and its blocks.
 
     Args:
-        result: of the analysis.
-        analysis: its record.
+        result: of the analysis, a comparison, or a table.
+        analysis: its record, where a table does not tell it.
         figure: also a figure: .svg, .pdf or .png.
         all_heads: every head and direction, not only the best ones.
+        **options: those of the figure.
     """
-    rows = (
-        analysis.load((all_heads and analysis.every) or analysis.table)(result) if analysis.table else result
-    )
-    files = [] if figure is None else [(figure, drawn(result.figure))]
+    from headscope.analyses.tables import analysis_of, blocks_of, table
+    from headscope.views.blocks import rows_of
+
+    def drawn(path: Path) -> str:
+        result.save(path)
+        return "a figure"
+
+    def pictured(path: Path) -> str:
+        taken = signature(analysis.load(analysis.figure)).parameters
+        chosen = {name: value for name, value in options.items() if name in taken}
+        result.figure(**chosen).save(path)
+        return "a figure"
+
+    data = getattr(result, "figures", result)
+    if not hasattr(data, "data_vars"):
+        blocks, remarks = blocks_of(data, analysis)
+        return Shown(data, blocks, remarks=remarks)
+    analysis = analysis_of(data, "table")
+    files = [(figure, pictured)]
     if all_heads:
-        return Shown(rows, tabulated(rows, of=analysis.name), result, files=files)
-    shown = of_section(analysis.load(analysis.section)(result), rows, files)
-    if hasattr(result, "data_vars"):
-        return replace(shown, dataset=result)
-    return replace(shown, described=rows.attrs["meta"])
-
-
-def of_section(section: Section, rows: Any, files: Files = (), *, findings: bool = True) -> Shown:
-    """What a section says on a terminal: over what its figures are, its findings, and its blocks."""
-    from headscope.views.blobs import Blobs
-    from headscope.views.terminal import words, written
-
-    info: Any = section.info(Blobs())
-    lines = [*map(words, section.findings() if findings else ()), written(info["blocks"])]
-    return Shown(rows, "\n".join(lines), remarks=info["notes"][:1], files=files)
-
-
-def tabulated(rows: Any, **options: Any) -> str:
-    """A table to be read, as `headscope.views.terminal.tabulated` makes it."""
-    from headscope.views import terminal
-
-    return terminal.tabulated(rows, **options)
-
-
-def drawn(figure: Callable[[], Any], description: str = "a figure") -> Save:
-    """What saves a figure; it is drawn only then."""
-
-    def save(path: Path) -> str:
-        figure().save(path)
-        return description
-
-    return save
+        rows = analysis.load(analysis.every)(data)
+        return Shown(rows, rows_of(rows, of=analysis.name), data, files=files)
+    blocks, remarks = blocks_of(data, analysis)
+    return Shown(table(data), blocks, data, remarks, drawn, files)

@@ -15,9 +15,11 @@ from headscope.core import lazy
 from headscope.core.validation import validated
 from headscope.errors import InputError
 from headscope.measures import dataset
+from headscope.views.blobs import Blobs
+from headscope.views.blocks import Block, paragraph, rows_of
 from headscope.views.charts import Figure, Theme
+from headscope.views.section import Section
 from headscope.views.still import Width, inches
-from headscope.views.view import Showable
 
 
 @validated
@@ -75,29 +77,26 @@ def figure(
     return replace(drawn, caption=caption, theme=theme, width=width, title=title)
 
 
-def view(result: xr.Dataset, *args: Any, **options: Any) -> Showable:
-    """Show a result, where its analysis can (`Result.view`)."""
-    analysis = analysis_of(result, "view")
-    if not analysis.view:
-        raise InputError(f"view: a result of {analysis.name} has a table and no view")
-    return analysis.load(analysis.view)(result, *args, **options)
+def blocks_of(result: Any, analysis: Analysis | None = None) -> tuple[list[Block], Sequence[str]]:
+    """What there is to say of a result: findings, and blocks, as its section has them; and the section's first note.
 
-
-def has_view(result: xr.Dataset) -> bool:
-    """Whether `view` can show a dataset."""
-    return bool(analysis_of(result, "view").view)
-
-
-def has_table(result: xr.Dataset) -> bool:
-    """Whether `table` can convert a dataset: a part that was taken of a result may lack its axes."""
-    return bool(analysis_of(result, "table").table) or {"layer", "head"} <= {*result.dims}
+    Where an analysis says nothing of it, the first rows of its table. A table of rows does not tell its `analysis`.
+    """
+    analysis = analysis or analysis_of(result, "blocks")
+    if not analysis.section:
+        return rows_of(table(result), of=analysis.name), ()
+    section: Section | Sequence[str | Block] = analysis.load(analysis.section)(result)
+    if not isinstance(section, Section):
+        return [paragraph(one) if isinstance(one, str) else one for one in section], ()
+    info: Any = section.info(Blobs())
+    return [*(paragraph(*finding) for finding in section.findings()), *info["blocks"]], info["notes"][:1]
 
 
 def title(result: xr.Dataset) -> str:
     """What a result is, in a few words."""
     analysis = analysis_of(result, "title")
     if analysis.table:
-        return str(lazy.module(f"headscope.analyses.{analysis.name}").__doc__).strip().rstrip(".")
+        return str(lazy.module(analysis.package).__doc__).strip().rstrip(".")
     titles = [str(result[name].attrs.get("title", name)) for name in dataset.names(result)]
     return ", ".join(titles[:4]) + (f" and {len(titles) - 4} more measures" if len(titles) > 4 else "")
 

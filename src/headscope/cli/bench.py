@@ -44,7 +44,8 @@ def bench(
     """
     from headscope import corpora
     from headscope.analyses.bench.run import bench as run
-    from headscope.analyses.shown import Shown, tabulated
+    from headscope.analyses.shown import Shown
+    from headscope.views.blocks import rows_of
 
     table.check(console.TABLES)
     paths = list(files or ())
@@ -61,5 +62,4 @@ def bench(
         raise InputError(f"FILE: {name}: expected {expected}, found {plural(len(paths), 'file')}")
     called = data or (paths[0].name.split(".")[0] if paths else "")
     rows: Any = run(name, loading.named(model), read(), data=called, seed=seed, limit=limit)
-    text = tabulated(rows, dropped=("name",), most=len(rows))
-    table.out(Shown(rows, text, described={}))
+    table.out(Shown(rows, rows_of(rows, dropped=("name",), most=len(rows))))

@@ -75,7 +75,8 @@ def diff(
     """
     from headscope.analyses.model_card.card import open_card
     from headscope.analyses.model_card.differences import card_differences
-    from headscope.analyses.shown import Shown, tabulated
+    from headscope.analyses.shown import Shown
+    from headscope.views.blocks import rows_of
 
     table.check(console.TABLES)
     rows = card_differences(open_card(a), open_card(b), level=level)
@@ -84,8 +85,8 @@ def diff(
     remarks = [f"{weights}; {len(rows):,} of {about['tests']:,} scores differ beyond their error"]
     remarks += [f"another corpus for {', '.join(about['corpora'])}"] * bool(about["corpora"])
     remarks += [f"in one card only: {', '.join(about['only'])}"] * bool(about["only"])
-    text = tabulated(rows, dropped=("paper", "p"), most=len(rows)) if len(rows) else ""
-    table.out(Shown(rows, text, described={}, remarks=remarks))
+    blocks = rows_of(rows, dropped=("paper", "p"), most=len(rows)) if len(rows) else []
+    table.out(Shown(rows, blocks, remarks=remarks))
 
 
 def site(

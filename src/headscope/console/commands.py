@@ -186,6 +186,8 @@ class Made:
         result = self._call(self.command.runs, given, *inputs)
         if long is None or not long.ends(result, table):
             table.out(self._call(self.command.shows, given, result))
+            if given.get("open_"):
+                console.open_page(table.output)
 
     def _check(self, given: Mapping[str, Any], table: console.TableOptions, shard: bool) -> None:
         """Refuse, before anything is read, what can be told to go wrong."""

@@ -181,33 +181,24 @@ class TableOptions:
         """Write a result, or print it as JSON or to be read."""
         from headscope.measures.dataset import description, unseen, write, write_table
 
-        described, rows, place = shown.described, shown.rows, self.output
-        if described is None:
-            described = {} if shown.dataset is None else description(shown.dataset)
-        say_unseen(described, printed=place is None and not self.as_json)
-        say_absent(described)
-        say_left_out(described)
+        rows, data, place = shown.rows, shown.dataset, self.output
+        described = rows.attrs.get("meta", rows.attrs) if data is None else description(data)
+        say_run(described, printed=place is None and not self.as_json)
         for line in shown.remarks:
             say(line)
-        drawn = shown.drawn if place is not None and place.suffix.lower() in PAGES else None
-        if place is None and self.as_json:
-            print_rows(rows)
-        elif place is not None and drawn is None:
-            if shown.dataset is None:
+        if place is None:
+            print_rows(rows) if self.as_json else print(_on_terminal(shown.text))
+        elif shown.drawn is not None and place.suffix.lower() in PAGES:
+            say(f"{place}: {shown.drawn(place)}")
+        else:
+            if data is None:
                 write_table(rows, place, unseen(described))
             else:
-                write(shown.dataset, place, lambda _: rows)
+                write(data, place, lambda _: rows)
             say(f"{place}: {plural(len(rows), 'row')}")
-        for text in ((shown.text if place is None else ""), shown.also):
-            if text and not self.as_json:
-                print(_on_terminal(text))
-        for path, save in ((place, drawn), *shown.files):
-            if path is not None and save is not None:
+        for path, save in shown.files:
+            if path is not None:
                 say(f"{path}: {save(path)}")
-        for line in shown.after:
-            say(line)
-        if shown.opens and place is not None:
-            open_page(place)
         write_meta(self.meta, described)
 
 
@@ -247,9 +238,7 @@ class LongOptions:
             return False
         described = json.loads(dataset.attrs["meta"])
         say(f"{table.output}: shard {self.shard} of {described['shard']['of_blocks']:,} blocks")
-        say_unseen(described, printed=False)
-        say_absent(described)
-        say_left_out(described)
+        say_run(described, printed=False)
         write_meta(table.meta, described)
         return True
 
@@ -326,19 +315,18 @@ def say(message: str) -> None:
     print(printable(message), file=sys.stderr)
 
 
-def say_unseen(described: Mapping[str, Any], *, printed: bool) -> None:
-    """Say what of the models' layers has no attention map: above a table that is printed, else on stderr."""
+def say_run(described: Mapping[str, Any], *, printed: bool) -> None:
+    """Say what a run has no figures of, and why: layers without attention maps (above a table that is printed),
+    measures without a row, inputs that failed.
+    """
     from headscope.measures.dataset import unseen
 
     if note := unseen(described):
         (print if printed else say)(note)
-
-
-def say_left_out(described: Mapping[str, Any]) -> None:
-    """Say how many inputs failed and were left out."""
+    for name, why in described.get("absent", {}).items():
+        say(f"{name}: no row; {why}")
     if left := described.get("failures", {}).get("count"):
-        noun = "input" if left == 1 else "inputs"
-        say(f"left out {left:,} {noun} that failed; the description lists them")
+        say(f"left out {plural(left, 'input')} that failed; the description lists them")
 
 
 def _on_terminal(text: str) -> str:
@@ -347,9 +335,3 @@ def _on_terminal(text: str) -> str:
         part if part in (GREY, PLAIN) else printable(part)
         for part in re.split(f"({re.escape(GREY)}|{re.escape(PLAIN)})", text)
     )
-
-
-def say_absent(described: Mapping[str, Any]) -> None:
-    """Say which measures have no row, and why."""
-    for name, why in described.get("absent", {}).items():
-        say(f"{name}: no row; {why}")

@@ -16,6 +16,9 @@ from headscope.views.sentences import text as words
 
 Value = str | int | float | bool | None
 
+FEW = 15
+"""So many rows of a table of every head are shown where there is little room."""
+
 
 class ColumnInfo(TypedDict):
     """A column of a table by the name that it is saved under, and what it says (`headscope.measures.columns`).
@@ -320,6 +323,26 @@ def charts(
 def folded(summary: str, *blocks: Block) -> FoldedBlock:
     """What is unfolded by a click."""
     return FoldedBlock(kind="folded", summary=summary, blocks=list(blocks))
+
+
+def rows_of(rows: pd.DataFrame, *, of: str = "", dropped: Sequence[str] = (), most: int = FEW) -> list[Block]:
+    """The first rows of a table as it is saved, an interval behind its figure; columns in `dropped` are left out."""
+    every: list[str] = [*map(str, rows.columns)]
+    names = [name for name in every if name not in ("layer", *dropped)]
+    cells = {name: CellInfo(of=name) for name in names}
+    for place, low in enumerate(names):
+        stem, high = low.removesuffix("_low"), f"{low.removesuffix('_low')}_high"
+        if low != stem and high in cells:
+            cells[stem if stem in cells else names[place - 1]].update(low=low, high=high)
+            del cells[low], cells[high]
+    first = table("rows", rows.head(most), every, [*cells.values()], title="", of=of)
+    more = len(rows) - most
+    return [first, paragraph(f"… and {more:,} more; -o FILE writes them all")] if more > 0 else [first]
+
+
+def matrix(values: Any) -> TextBlock:
+    """An array of two axes as a paragraph, a line a row."""
+    return paragraph(values.to_pandas().round(3).to_string(na_rep=""))
 
 
 def bar(of: str, low: str, high: str, base: str = "") -> CellInfo:

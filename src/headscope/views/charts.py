@@ -12,14 +12,14 @@ from typing import Any, Literal, NotRequired, TypedDict
 import numpy as np
 import numpy.typing as npt
 
-import headscope
 from headscope.core.arrays import Floats
 from headscope.core.heads import Head
-from headscope.core.saving import check_place, replacing
+from headscope.core.saving import PICTURES, check_place, replacing
 from headscope.errors import InputError
+from headscope.measures.dataset import check_suffix
 from headscope.views.blobs import Blobs
 from headscope.views.page import plain_text
-from headscope.views.still import FORMATS, Kind, Width, picture
+from headscope.views.still import Kind, Width, picture
 
 PANELS = 6
 """At most so many measures are drawn side by side, unless they are named."""
@@ -158,7 +158,6 @@ class Figure:
         about = {
             "title": payload["title"],
             "description": json.dumps(self.meta, ensure_ascii=True),
-            "creator": f"headscope {headscope.__version__}",
         }
         title = plain_text(self.title or "")
         return picture(kind, payload, Blobs(), width=self.width, dots=dots, title=title, about=about)
@@ -169,13 +168,9 @@ class Figure:
         Raises `InputError` for another suffix and where nothing can be written.
         """
         target = Path(path)
-        kind = target.suffix.lower().removeprefix(".")
-        if kind not in FORMATS:
-            expected = ", ".join(f".{suffix}" for suffix in FORMATS)
-            raise InputError(
-                f"{target}: expected a name that ends in {expected}, found {target.suffix or 'none'}"
-            )
+        check_suffix(target, PICTURES)
         check_place(target)
+        kind: Any = target.suffix.lower().removeprefix(".")
         data = self.picture(kind, dots=dots)
         with replacing(target) as file:
             file.write_bytes(data)

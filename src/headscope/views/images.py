@@ -198,16 +198,35 @@ def coarse(maps: AttentionMaps, blocks: Blocks | None) -> AttentionMaps:
         return maps
     made = _known.setdefault(maps, {})
     if blocks.side not in made:
-        seen = None if maps.visible is None else [blocks.any(sight) for sight in maps.visible]
-        made[blocks.side] = replace(
-            maps,
-            layers=[blocks.mean(layer) for layer in maps.layers],
-            query=blocks.tokens,
-            sink=None if maps.sink is None else [blocks.mean(row, -1) for row in maps.sink],
-            visible=seen,
-            signed=None,
-        )
+        made[blocks.side] = put_together(maps, blocks, None)
     return made[blocks.side]
+
+
+def put_together(maps: AttentionMaps, query: Blocks | None, key: Blocks | None) -> AttentionMaps:
+    """Maps between blocks: to a block the sum over its tokens, from it the mean, as with words.
+
+    None leaves a side as it is. Clark et al. 2019, §4.1.
+    """
+
+    def weights(layer: AnyFloats) -> AnyFloats:
+        rows = layer if query is None else query.mean(layer)
+        return rows if key is None else key.sum(rows)
+
+    def sight(seen: Bools) -> Bools:
+        rows = seen if query is None else query.any(seen)
+        return rows if key is None else key.any(rows.swapaxes(-1, -2)).swapaxes(-1, -2)
+
+    sink = maps.sink
+    return replace(
+        maps,
+        meta=maps.meta if key is None else {**maps.meta, "together": key.side},
+        layers=[weights(layer) for layer in maps.layers],
+        query=maps.query if query is None else query.tokens,
+        key=maps.key if key is None else key.tokens,
+        sink=sink if sink is None or query is None else [query.mean(row, -1) for row in sink],
+        visible=None if maps.visible is None else [sight(layer) for layer in maps.visible],
+        signed=None,
+    )
 
 
 def of_blocks(link: LinkInfo, blocks: Blocks | None) -> LinkInfo:

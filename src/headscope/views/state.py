@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import difflib
-import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast, get_args, get_type_hints
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, cast, get_type_hints
 
+import numpy as np
+
+from headscope.core.validation import Count, Expected, Number, expect
 from headscope.errors import InputError
 from headscope.views.payload import AxisInfo, ExplorerState, InputInfo, MeasureColumn, PartInfo
 
@@ -44,106 +47,48 @@ def check_state(state: Mapping[str, Any] | None, inputs: Sequence[InputInfo]) ->
     return checked
 
 
-def _value(key: str, value: Any) -> Any:
-    try:
-        return _READERS.get(key, _READERS.get(_HINTS[key].__origin__, _text))(value, _HINTS[key].__origin__)
-    except (TypeError, ValueError):
-        raise _wrong(key, value, STATE[key]) from None
+_LARGEST = sys.float_info.max
+_Finite = Annotated[float, Expected(least=-_LARGEST, most=_LARGEST)]
+_Seconds = Annotated[float, Expected(least=0, most=_LARGEST)]
 
-
-def _check(ok: bool) -> None:
-    if not ok:
-        raise ValueError
-
-
-def _text(value: Any, allowed: Any) -> str:
-    _check(isinstance(value, str) and value in (get_args(allowed) or [value]))
-    return value
-
-
-def _bool(value: Any, _: Any) -> bool:
-    _check(isinstance(value, bool))
-    return value
-
-
-def _natural(value: Any, _: Any = None) -> int:
-    _check(not isinstance(value, bool) and value == int(value) and value >= 0)
-    return int(value)
-
-
-def _layer(value: Any, _: Any) -> int:
-    _check(not isinstance(value, bool) and value == int(value))
-    return int(value)  # which layers there are is said where it is looked up
-
-
-def _number(value: Any, _: Any = None) -> float:
-    _check(not isinstance(value, bool) and math.isfinite(float(value)))
-    return float(value)
-
-
-def _share(value: Any, _: Any) -> float:
-    _check(0.0 <= _number(value) <= 1.0)
-    return float(value)
-
-
-def _heads(value: Any, _: Any) -> list[int]:
-    heads = [value] if isinstance(value, int) else list(dict.fromkeys(map(_natural, value)))
-    _check(bool(heads) and not isinstance(value, bool))
-    return [_natural(head) for head in heads]
-
-
-def _numbers(value: Any, _: Any) -> list[int]:
-    return sorted({_natural(number) for number in value})
-
-
-def _pin(value: Any, _: Any) -> list[str | int]:
-    side, place = value
-    _check(side in ("from", "to"))
-    return [side, _natural(place)]
-
-
-def _between(value: Any, _: Any) -> list[int]:
-    query, key = map(_natural, value)
-    return [query, key]
-
-
-def _zoom(value: Any, _: Any) -> list[int]:
-    row, rows, column, columns = map(_natural, value)
-    _check(bool(rows and columns))
-    return [row, rows, column, columns]
-
-
-def _time(value: Any, _: Any) -> float:
-    _check(_number(value) >= 0)
-    return float(value)
-
-
-def _span(value: Any, _: Any) -> list[float]:
-    begin, end = map(_number, value)
-    _check(0 <= begin < end)
-    return [begin, end]
-
-
-def _optional(read: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    return lambda value, allowed: None if value is None else read(value, allowed)
-
-
-_READERS: Mapping[Any, Callable[[Any, Any], Any]] = {
-    "layer": _layer,
-    bool: _bool,
-    int: _natural,
-    float: _number,
-    "threshold": _optional(_share),
-    "opacity": _share,
-    "heads": _heads,
-    "pin": _optional(_pin),
-    "between": _optional(_between),
-    "zoom": _optional(_zoom),
-    "unfolded": _numbers,
-    "time": _optional(_time),
-    "span": _optional(_span),
+_FITS: Mapping[Any, Any] = {
+    "layer": int,  # which layers there are is said where it is looked up
+    int: Number,
+    float: _Finite,
+    "threshold": Annotated[float | None, Expected(least=0, most=1)],
+    "opacity": Annotated[float, Expected(least=0, most=1)],
+    "heads": tuple[Number, ...],
+    "pin": tuple[Literal["from", "to"], Number] | None,
+    "between": tuple[Number, Number] | None,
+    "zoom": tuple[Number, Count, Number, Count] | None,
+    "unfolded": tuple[Number, ...],
+    "time": Annotated[float | None, Expected(least=0, most=_LARGEST)],
+    "span": tuple[_Seconds, _Seconds] | None,
 }
-"""By key or by type, what reads a value; texts are one of those that their type allows."""
+"""By key or by type, what a value is, where the key's type says less; a list stands for a tuple."""
+
+
+def _value(key: str, value: Any) -> Any:
+    """A value as JSON has it."""
+    kind = _HINTS[key].__origin__
+    given: Any = (value,) if key == "heads" and isinstance(value, int | np.integer) else value
+    several = np.iterable(given) and not isinstance(given, str)
+    read: Any = tuple(map(_number, given)) if several else _number(given)
+    try:
+        expect(key, read, _FITS.get(key, _FITS.get(kind, kind)))
+        if (key == "heads" and not read) or (key == "span" and read and read[0] >= read[1]):
+            raise InputError(key)
+    except InputError:
+        raise _wrong(key, value, STATE[key]) from None
+    once: list[Any] = [*dict.fromkeys(read)] if several else []
+    if key in ("heads", "unfolded"):
+        return once if key == "heads" else sorted(once)
+    return cast("Any", [*read] if several else read)
+
+
+def _number(value: Any) -> Any:
+    """A number of numpy's as Python's own."""
+    return cast("Any", value).item() if isinstance(value, np.generic) else value
 
 
 def _part(state: ExplorerState, shown: InputInfo) -> PartInfo:

@@ -16,8 +16,10 @@ import zlib
 from codecs import BOM_UTF16_BE
 from collections.abc import Mapping
 from importlib.resources import files
+from types import MappingProxyType
 from typing import Any, Literal, cast
 
+import headscope
 from headscope.core.lazy import module
 from headscope.errors import HeadscopeWarning, InputError, RunError
 from headscope.views.blobs import Blobs, lettered
@@ -81,15 +83,16 @@ def picture(
     width: Width = "page",
     dots: float = 300.0,
     title: str | None = "",
-    about: Mapping[str, str] | None = None,
+    about: Mapping[str, str] = MappingProxyType({}),
 ) -> bytes:
     """A still as a file of kind svg, pdf or png, with what made it (`about`) among the file's own properties.
 
     Warns (`HeadscopeWarning`) of characters that no font here has; not for svg, which takes its reader's fonts.
     """
+    about = {"creator": f"headscope {headscope.__version__}", **about}
     svg = drawn(payload, blobs, width=width, title=title)
     if kind == "svg":
-        return described(svg, about or {}).encode()
+        return described(svg, about).encode()
     text = html.unescape("".join(re.findall(r">([^<]+)</t(?:ext|span)>", svg)))
     if missing := sorted(filter(_lacking, set(text))):
         names = " ".join(missing[:12]) + (f" and {len(missing) - 12} more" if len(missing) > 12 else "")
@@ -99,7 +102,7 @@ def picture(
             HeadscopeWarning,
             stacklevel=4,
         )
-    return (pdf_about if kind == "pdf" else png_about)(converted(svg, kind, dots), about or {})
+    return (pdf_about if kind == "pdf" else png_about)(converted(svg, kind, dots), about)
 
 
 def inches(width: float | str) -> float:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-
-import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
+from typing import cast
 
 from headscope.core.escapes import GREY, PLAIN
 from headscope.core.heads import Head
 from headscope.views import digits
-from headscope.views.blocks import Block, CellInfo, ColumnInfo, ListEntry, TableBlock, Value, table
+from headscope.views.blocks import Block, CellInfo, ColumnInfo, ListEntry, TableBlock, Value
+from headscope.views.page import html_text
 from headscope.views.payload import Part
 
-ROWS, FEW = 100, 15
-"""So many rows of a section's table have room, and of a table of every head."""
+ROWS = 100
+"""So many rows of a table have room."""
 
 TOKENS = 5
 """So many tokens of a cell have room."""
@@ -39,39 +39,25 @@ def written(shown: Sequence[Block]) -> str:
     return "\n".join(lines)
 
 
+def as_html(shown: Sequence[Block]) -> str:
+    """Blocks as a notebook shows them: what `written` has, tables as elements."""
+    parts: list[str] = []
+    for block in shown:
+        if block["kind"] == "table" and block["cells"]:
+            rows = "".join(f"<tr><td>{'<td>'.join(map(html_text, row))}" for row in _Table(block).texts())
+            parts.append(f"<table>{rows}</table>")
+        elif text := written([block]):
+            parts.append(f"<pre>{html_text(text)}</pre>" if "\n" in text else f"<p>{html_text(text)}</p>")
+    return "".join(parts)
+
+
 def _entries(block: Block) -> Sequence[ListEntry]:
     return block["entries"] if block["kind"] == "list" else ()
 
 
-def tabulated(rows: pd.DataFrame, *, of: str = "", dropped: Sequence[str] = (), most: int = FEW) -> str:
-    """The first rows of a table as it is saved, an interval behind its figure; columns in `dropped` are left out.
-
-    >>> figures = {"layer": [0], "head": [2], "q": [1e-9], "score": [0.5], "ci_low": [0.4], "ci_high": [0.6]}
-    >>> print(tabulated(pd.DataFrame(figures)))
-    head     q                   score
-    L0H2  1e−9  0.500 (0.400 to 0.600)
-    """
-    every: list[str] = [*map(str, rows.columns)]
-    names = [name for name in every if name not in ("layer", *dropped)]
-    cells = {name: CellInfo(of=name) for name in names}
-    for place, low in enumerate(names):
-        stem, high = low.removesuffix("_low"), f"{low.removesuffix('_low')}_high"
-        if low != stem and high in cells:
-            cells[stem if stem in cells else names[place - 1]].update(low=low, high=high)
-            del cells[low], cells[high]
-    few = range(min(most, len(rows)))
-    text = written([table("rows", rows, every, [*cells.values()], title="", of=of, shown=few)])
-    more = len(rows) - len(few)
-    return f"{text}\n… and {more:,} more; -o FILE writes them all" if more else text
-
-
-def texts(rows: pd.DataFrame, of: str = "") -> list[list[str]]:
-    """The values of a table as its columns write them, a list a row."""
-    block = table("rows", rows, [*map(str, rows.columns)], [], title="", of=of)
-    columns = [
-        [_written(column, value) for value in block["values"][column["name"]]] for column in block["columns"]
-    ]
-    return [list(row) for row in zip(*columns, strict=True)]
+def table_texts(block: Block) -> list[list[str]]:
+    """The labels of a table, and what the cells of each row say."""
+    return _Table(cast("TableBlock", block)).texts()
 
 
 def words(parts: Sequence[Part], between: str = "") -> str:
@@ -85,13 +71,22 @@ class _Table:
         self.columns = {column["name"]: column for column in (*block["columns"], *block["more"])}
         self.cells = [cell for cell in block["cells"] if cell.get("draw") not in _DRAWN]
 
+    @property
+    def rows(self) -> Sequence[int]:
+        """The places of the rows that are shown."""
+        return self.block.get("shown", range(max(map(len, self.values.values()))))
+
+    def texts(self) -> list[list[str]]:
+        """The labels, and what the cells of each row say."""
+        rows = [[self._cell(cell, row) for cell in self.cells] for row in self.rows[:ROWS]]
+        return [[self._label(cell) for cell in self.cells], *rows]
+
     def lines(self) -> list[str]:
         """The labels, which may have several lines, and a line a row."""
-        rows = self.block.get("shown", range(max(map(len, self.values.values()))))
-        labels = [self._label(cell).split("\n") for cell in self.cells]
+        (names, *texts), rows = self.texts(), self.rows
+        labels = [name.split("\n") for name in names]
         high = max(map(len, labels))
         head = [*zip(*([""] * (high - len(label)) + label for label in labels), strict=True)]
-        texts = [[self._cell(cell, row) for cell in self.cells] for row in rows[:ROWS]]
         wide = [max(map(len, column)) for column in zip(*head, *texts, strict=True)]
         left = [self._format(cell) in ("text", "token", "tokens", "head", "flag") for cell in self.cells]
         lines = [

@@ -16,10 +16,9 @@ from typing import Any, NamedTuple, Self, Unpack, cast
 
 import numpy as np
 
-import headscope
 from headscope.core.arrays import AnyFloats
 from headscope.core.lazy import module
-from headscope.core.saving import check_place, replacing
+from headscope.core.saving import PAGES, check_place, replacing
 from headscope.core.validation import validated
 from headscope.errors import InputError, MissingError
 from headscope.views.blobs import Blobs
@@ -29,10 +28,8 @@ from headscope.views.page import plain_text
 from headscope.views.payload import Added, ExplorerPayload, ExplorerState
 from headscope.views.sources import SourcesPayload
 from headscope.views.state import check_state
-from headscope.views.still import FORMATS, Kind, Width, picture
+from headscope.views.still import Kind, Width, picture
 from headscope.views.widget import SENT, Explain, make_widget, send_added
-
-SUFFIXES = (".html", *(f".{kind}" for kind in FORMATS))
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
@@ -120,9 +117,10 @@ class Showable(ABC):
         """
         path = Path(path)
         suffix = path.suffix.lower()
-        if suffix not in SUFFIXES:
-            endings = ", ".join(SUFFIXES)
-            raise InputError(f"{path}: expected a file that ends in {endings}, found {suffix or 'none'}")
+        if suffix not in PAGES:
+            raise InputError(
+                f"{path}: expected a file that ends in {', '.join(PAGES)}, found {suffix or 'none'}"
+            )
         check_place(path)
         page = suffix == ".html"
         kind = cast(Any, suffix[1:])
@@ -239,7 +237,6 @@ class View(Showable):
         about = {
             "title": plain_text(f"Attention of {meta.get('model', 'attention')}"),
             "description": json.dumps(origin, ensure_ascii=True, default=str),
-            "creator": f"headscope {headscope.__version__}",
         }
         heading = (self._title or "") if title else None
         return picture(kind, payload, blobs, width=width, dots=dots, title=heading, about=about)

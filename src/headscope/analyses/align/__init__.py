@@ -18,6 +18,7 @@ ANALYSIS = Analysis(
         shows="command:shown",
     ),
     axis="aligned",
+    section="section:Align",
     table="statistics:table",
     sections=(
         Entry(

@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from headscope.analyses.shown import Shown, of_section
+from headscope.analyses.record import Analysis
+from headscope.analyses.shown import Shown, of_result
 from headscope.core.heads import Head
 from headscope.core.saving import TABLES
 from headscope.errors import InputError
@@ -71,17 +72,15 @@ def run(
     return alignment_heads(model, corpora.spoken(choose, strict=strict), **options)
 
 
-def shown(result: Any, *, choose: Any = None, write: bool = False) -> Shown:
+def shown(result: Any, *, analysis: Analysis, choose: Any = None, write: bool = False) -> Shown:
     """When each word was said, or the heads that were chosen."""
-    from headscope.analyses.align import statistics
-    from headscope.analyses.align.section import Align
     from headscope.measures.dataset import description
+    from headscope.views.blocks import rows_of
 
     if choose is None:
-        text = result.assign(**{name: result[name].map("{:.2f}".format) for name in ("start", "end", "mass")})
         used = f"heads: {_named(result.attrs['heads'])} ({result.attrs['chosen_by']})"
-        return Shown(result, text.to_string(index=False), described=result.attrs, remarks=[used])
-    shown = of_section(Align(result), statistics.table(result))
+        return Shown(result, rows_of(result, of="align", most=len(result)), remarks=[used])
+    shown = of_result(result, analysis=analysis)
     about = description(result)
     used = _named(about["heads"])
     remarks = [f"chosen: {used} ({about['chosen_by']}), off by {about['error']:.3f} s together"]
@@ -89,7 +88,7 @@ def shown(result: Any, *, choose: Any = None, write: bool = False) -> Shown:
         before = _named(about["before"]) if about["before"] else "none"
         where = about["model"]["name"]
         remarks.append(f"{where}: alignment_heads of the generation config: {used}; before: {before}")
-    return replace(shown, dataset=result, remarks=[*shown.remarks, *remarks])
+    return replace(shown, remarks=[*shown.remarks, *remarks])
 
 
 def _in_language(model: Any, language: str | None) -> Any:

@@ -206,7 +206,7 @@ def section(study: Study) -> list[Section]:
     result = study_artefacts(study)
     if result["artefacts"] > 0:
         study.figures.append(to_artefacts(result))
-    return [Artefacts(result, study.typed and study.typed.positional("artefacts"))]
+    return [Artefacts(result, study.typed and study.typed.command("artefacts"))]
 
 
 def study_artefacts(study: Study) -> xr.Dataset:

@@ -11,8 +11,8 @@ ANALYSIS = Analysis(
         "Which heads give a token its logit, and from where? Direct logit attribution, the final norm frozen.",
         section="Why",
         positions=(Position("TEXT", "What the model reads.", required=True),),
-        shows="command:shown",
     ),
     axis="source",
+    section="statistics:findings",
     table="statistics:table",
 )

@@ -11,7 +11,8 @@ import xarray as xr
 
 from headscope.core.arrays import Floats
 from headscope.core.heads import Head
-from headscope.measures.dataset import describe
+from headscope.measures.dataset import describe, description
+from headscope.views.blocks import Block, rows_of
 
 COLUMNS = ("part", "layer", "head", "paper", "contribution", "source", "token", "from_source")
 """Columns of the table: ``source`` is the index of the token from which most of a head's part comes."""
@@ -100,3 +101,28 @@ def table(result: xr.Dataset) -> pd.DataFrame:
     rows.sort(key=lambda row: -abs(row["contribution"]))
     frame: Any = pd.DataFrame(rows, columns=list(COLUMNS))
     return frame.astype(dict.fromkeys(("layer", "head", "source"), "Int64"))
+
+
+_SUMS = {
+    "heads": "heads",
+    "attention_bias": "biases of attention",
+    "mixer": "what else mixes tokens",
+    "mlp": "MLPs",
+    "embedding": "embedding",
+    "bias": "final biases",
+}
+
+
+def findings(result: xr.Dataset) -> list[str | Block]:
+    """What the logit is the sum of, and the heads that add or take most."""
+    rows: Any = table(result)
+    about = description(result)
+    parts = ", ".join(
+        f"{name} {float(result[key].sum()):.3f}" for key, name in _SUMS.items() if key in result
+    )
+    capped = f", before the softcap of {about['softcap']:g}" if about["softcap"] else ""
+    return [
+        f"the logit of {about['token']!r} after {about['after']!r}: {float(result['logit']):.3f}{capped} = {parts}",
+        "the heads that add or take most (token: from which most of it comes)",
+        *rows_of(rows[rows["part"] == "head"], of="attribute", dropped=("part", "source")),
+    ]

@@ -13,7 +13,6 @@ ANALYSIS = Analysis(
         groups=("texts", "model", "table", "long", "engines"),
         runs="command:run",
         metavars={"head": "L.H"},
-        shows="command:shown",
     ),
     axis="reader",
     section="section:Composition",

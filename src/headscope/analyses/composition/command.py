@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from headscope.analyses.record import Analysis
-from headscope.analyses.shown import Shown, of_result, tabulated
-from headscope.core.counts import plural
 from headscope.core.validation import Number
 from headscope.errors import InputError
-from headscope.statistics.jackknife import needs
 
 
 def run(
@@ -55,23 +51,3 @@ def run(
     if head is None:
         return composition(model, inputs, **options)
     return reads(model, inputs, head, of=of, ablated=ablated, reinitialised=reinitialised, **options)
-
-
-def shown(result: Any, *, analysis: Analysis, head: str | None = None) -> Shown:
-    """The edges, or the writers that one head reads."""
-    if head is None:
-        return of_result(result, analysis=analysis)
-    from headscope.measures.dataset import description
-
-    rows, about = result.table(), description(result)
-    few = [] if result["share_low"].notnull().any() else [needs("documents")]
-    if result["share"].isnull().all():
-        few = ["these keys are not scored above the others, so there is nothing to share out"]
-    lines = [
-        f"{about['head']}: contrasts of {float(result['contrast']):.3f} on average, of {int(result['queries']):,} "
-        f"queries ({about['of']}) in {plural(int(result['documents']), 'document')}; shares of who wrote the "
-        "key and the query",
-        tabulated(rows, dropped=("head", "paper")),
-        *few,
-    ]
-    return Shown(rows, "\n".join(lines), result)

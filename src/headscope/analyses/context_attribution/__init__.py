@@ -32,6 +32,7 @@ ANALYSIS = Analysis(
         shows="command:shown",
     ),
     axis="attributed",
+    section="statistics:every_figure",
     table="statistics:table",
     merge="run:merge",
     sections=(

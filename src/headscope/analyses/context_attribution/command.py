@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
-from headscope.analyses.shown import Shown, Table, Written, tabulated
+from headscope.analyses.record import Analysis
+from headscope.analyses.shown import Files, Shown, Table, Written, of_result
 from headscope.core.counts import plural
-from headscope.core.escapes import beginning
 from headscope.core.saving import PICTURES, replacing
 from headscope.core.validation import Count, Level
 from headscope.errors import InputError
@@ -28,15 +28,6 @@ class Explained(NamedTuple):
 
 DATA = (".jsonl", ".gz", ".zst")
 """Suffixes of data sets."""
-
-COLUMNS = (
-    "nats lost: what the answer loses where no later token sees the span; of the context: the share of what all spans "
-    "give; p, q: that\nany token would lose as much; estimate: a slope that orders spans; words shared: the share of "
-    "the answer's words in\nthe span; attention: how much the answer looks at it"
-)
-"""What is printed of each span."""
-
-_DROPPED = ("start", "end", "parent", "ci_low", "ci_high")
 
 
 def run(
@@ -174,34 +165,34 @@ def _file(prompt: str) -> Path | None:
 def shown(
     result: Any,
     *,
+    analysis: Analysis,
     cite: Lines | None = None,
     level: Level = 0.05,
     figures: Table | None = None,
+    output: Path | None = None,
     open_: bool = False,
-    model: Any,
 ) -> Shown:
     """The spans that the answer hangs on, and whether to believe their order; of a data set those of each prompt.
 
     Args:
         result: what `run` found.
+        analysis: the record of data sets.
         cite: statements of the answer with their sources, one object a line: .jsonl.
         level: the q up to which a span is cited.
         figures: of a data set also its figures over all prompts, as they are printed.
+        output: where the page goes.
         open_: open the page that -o wrote in a browser.
     """
     from headscope.analyses.context_attribution import spans as by_span
     from headscope.analyses.context_attribution.page import page
-    from headscope.analyses.why import statistics
     from headscope.analyses.why.cite import cite as marked
     from headscope.analyses.why.cite import save
-    from headscope.core.heads import Head
     from headscope.measures.dataset import description, unseen, write_table
-    from headscope.views.digits import fixed, signed
+    from headscope.views.blocks import paragraph
 
     loaded, views = None, ()
     if isinstance(result, Explained):
         result, loaded, views = result
-    rows: Any = result.table()
 
     def viewed(path: Path) -> str:
         result.view(loaded if _page(path) else None).save(path)
@@ -212,58 +203,14 @@ def shown(
             file.write_text(page(result, views), encoding="utf-8")
         return f"the figures, and {len(views)} of the prompts"
 
-    def cited(path: Path) -> str:
-        return by_span.save(result, path, level)
-
     def saved(path: Path) -> str:
-        write_table(rows, path, unseen(description(result)))
-        return plural(len(rows), "figure")
+        write_table(shown.rows, path, unseen(description(result)))
+        return plural(len(shown.rows), "figure")
 
+    shown = of_result(result, analysis=analysis)
     if "masked" not in result:
-        table, files = by_span.table(result), ((cite, cited), (figures, saved))
-        text = tabulated(rows, most=len(rows))
-        return Shown(table, text, result, drawn=listed_on, opens=open_, files=files)
-    about = description(result)
-    hidden = [*_DROPPED, *(name for name in ("deleted",) if rows[name].isna().all())]
-    origin = "given" if not about["generated"] else "wrote" if about["kind"] == "text" else "said"
-    lines = [
-        f"answer ({origin}): {about['answer'].strip()!r}, log-probability {fixed(float(result['log_probability']), 2)}",
-        tabulated(rows.assign(text=[beginning(text, 60) for text in rows["text"]]), of="why", dropped=hidden),
-        COLUMNS,
-        *statistics.sentences(result),
-    ]
-    heads: Any = statistics.heads(result).head(3)
-    named = ", ".join(
-        f"{Head(row.layer, row.head)} {signed(row.estimate, 2)}"
-        + ("" if row.effect != row.effect else f" (masked alone {signed(row.effect, 2)})")
-        for row in heads.itertuples()
-    )
-    lines.append(f"{statistics.named(result, statistics.first(result))} reaches the answer through {named}")
-    if about["through"]:
-        through = about["through"]
-        lines.append(
-            f"without these heads seeing it the answer loses {signed(through['together'], 2)} nats, without as "
-            f"many others {signed(through['others'], 2)}"
-        )
-    lines.append(_opens(about["prompt"], heads.iloc[0], model.model))
-    if cite is not None:
-        lines += ["", marked(result, level=level)]
-    return Shown(
-        rows,
-        "\n".join(lines),
-        result,
-        drawn=viewed,
-        opens=open_,
-        files=[(cite, lambda path: save(result, path, level))],
-    )
-
-
-def _opens(prompt: str, first: Any, model: str | None) -> str:
-    """How the head is seen on the prompt."""
-    if len(prompt) >= 400 or "\n" in prompt.strip():
-        from headscope.analyses.why.view import TOKENS
-
-        return f"to see the head on the prompt: -o why.html, up to {TOKENS} tokens"
-    named = f" -m {shlex.quote(model)}" if model else ""
-    shown = f"headscope view {shlex.quote(prompt)}{named}"
-    return f"to see the head: {shown} --layer {first['layer']} --head {first['head']}"
+        files: Files = [(cite, lambda path: by_span.save(result, path, level)), (figures, saved)]
+        return replace(shown, rows=by_span.table(result), drawn=listed_on, files=files)
+    marks = [] if cite is None else [paragraph("\n" + marked(result, level=level))]
+    files = [(cite, lambda path: save(result, path, level))]
+    return replace(shown, blocks=[*shown.blocks, *marks], drawn=viewed, files=files)

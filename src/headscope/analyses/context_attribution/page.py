@@ -8,19 +8,18 @@ from typing import Any
 
 import xarray as xr
 
-from headscope.analyses.context_attribution.run import Readable
+from headscope.analyses.context_attribution.run import Readable, explain
 from headscope.analyses.context_attribution.statistics import FIGURES, table
 from headscope.analyses.result import Result
-from headscope.analyses.why.run import why
 from headscope.corpora.example import Example
-from headscope.corpora.prompts import answer_of, given_of
 from headscope.models import Model
 from headscope.views.blobs import Blobs
+from headscope.views.blocks import rows_of
 from headscope.views.charts import meta_of, model_name
 from headscope.views.explorer import views_page
 from headscope.views.lab import FiguresPayload
 from headscope.views.page import plain_text
-from headscope.views.terminal import texts
+from headscope.views.terminal import table_texts
 from headscope.views.view import Showable
 
 SHADED = 3
@@ -39,22 +38,21 @@ def explained(
 ) -> Iterator[Result]:
     """The same, each explained; of no spans by its messages, tools and documents, or by sentences."""
     for example in islice(Readable(model)(corpus), limit):
-        asked = dict(example.asked or {})
-        more = {name: asked[name] for name in ("tools", "documents") if name in asked}
-        units = asked.get("spans") or spans or ("sentence" if example.messages is None else "part")
-        yield why(model, given_of(example), answer_of(example), units, **more, **options)
+        units = spans or ("sentence" if example.messages is None else "part")
+        yield explain(model, example, units, **options)
 
 
 def page(result: xr.Dataset, views: Sequence[Showable]) -> str:
     """The figures, what each of them is, and the prompts below."""
     rows: Any = table(result)
     rows["what it is"] = [FIGURES[name] for name in rows["figure"]]
+    columns, *texts = table_texts(*rows_of(rows, most=len(rows)))
     title = f"Which part made these answers? · {model_name(meta_of(result)['model'])}"
     figures = FiguresPayload(
         kind="figures",
         version=1,
         title=plain_text(title),
-        columns=[*rows.columns],
-        rows=[[plain_text(text) for text in row] for row in texts(rows)],
+        columns=columns,
+        rows=[[plain_text(text) for text in row] for row in texts],
     )
     return views_page([(figures, Blobs()), *((view.payload, view.blobs) for view in views)])

@@ -14,10 +14,10 @@ from headscope.analyses.context_attribution import statistics
 from headscope.analyses.context_attribution.statistics import FIGURES, GROUPS, Rows
 from headscope.analyses.long_runs import long_run
 from headscope.analyses.options import Options
+from headscope.analyses.result import Result
 from headscope.analyses.why import statistics as one
-from headscope.analyses.why.asked import ask
-from headscope.analyses.why.run import Explained
-from headscope.analyses.why.spans import Source, Spans, cut
+from headscope.analyses.why.run import why
+from headscope.analyses.why.spans import Spans
 from headscope.core.tokens import Tokens
 from headscope.core.validation import Count, Number, Seed
 from headscope.corpora import Corpus, Example
@@ -25,6 +25,7 @@ from headscope.corpora.corpus import leave_out, plain
 from headscope.corpora.given import PromptCorpus
 from headscope.corpora.prompts import answer_of, given_of
 from headscope.errors import InputError
+from headscope.measures.dataset import description
 from headscope.models import Model
 from headscope.models.model import expect_model
 from headscope.runs.identity import about_model
@@ -35,11 +36,7 @@ BLOCK = 4
 """Prompts of a block, about: each takes many passes, and what a checkpoint keeps are blocks."""
 
 
-def _figures(rows: Rows, meta: Mapping[str, Any], more: Mapping[str, Any]) -> xr.Dataset:
-    return statistics.figures(rows, meta, more).assign(by_span.variables(rows.records))
-
-
-KIND = Kind("context_attribution", Rows.from_arrays, _figures, noun="prompt", title="explaining")
+KIND = Kind("context_attribution", Rows.from_arrays, statistics.figures, noun="prompt", title="explaining")
 
 
 @long_run(KIND, batch_size=8)
@@ -100,16 +97,14 @@ def context_attribution(
     3
     """
     expect_model(model)
+    options_of_each = {"exact": exact, "subsets": subsets, "max_new_tokens": max_new_tokens, "seed": seed}
     decides = {
         "spans": spans if isinstance(spans, str) else [str(span) for span in spans],
-        "exact": exact,
-        "subsets": subsets,
-        "max_new_tokens": max_new_tokens,
         "shuffle": shuffle,
-        "seed": seed,
+        **options_of_each,
     }
     through = RunOptions(**options)
-    task = _Task(model, than, spans, exact, subsets, max_new_tokens, through.batch_size, shuffle, seed)
+    task = _Task(model, than, spans, shuffle, seed, {**options_of_each, "batch_size": through.batch_size})
     others = () if than is None else (than,)
     return Run(
         KIND,
@@ -161,12 +156,9 @@ class _Task:
     model: Model
     than: Model | None
     spans: Spans
-    exact: Any
-    subsets: int
-    max_new_tokens: int
-    batch_size: int
     shuffle: bool
     seed: int
+    options: Mapping[str, Any]
 
     def __call__(
         self, batches: Iterable[Sequence[Example]], done: Callable[[int], None], _: Collection[int]
@@ -179,32 +171,26 @@ class _Task:
         return rows
 
     def _row(self, example: Example) -> Rows:
-        asked = dict(example.asked or {})
-        kept = (example.text, example.messages, example.ids)
-        prompt: Any = example.tokens if kept == (None,) * 3 else given_of(example)
-        spans, source = asked.get("spans"), asked.get("source")
-        if (
-            self.shuffle
-            and isinstance(prompt, str)
-            and spans
-            and all(isinstance(span, str) for span in spans)
-        ):
-            prompt, spans, source = _shuffled(prompt, spans, source, [self.seed, len(prompt)])
-        kind = str(asked.get("kind", ""))
+        asked = example.asked or {}
+        source, kind = asked.get("source"), str(asked.get("kind", ""))
         try:
             if kind in GROUPS:
                 raise InputError(f"'kind': expected a name that no row over kinds has, found {kind!r}")
-            known: Any = {name: asked.get(name) for name in ("tools", "documents")}
-            answer = answer_of(example)
-            made = ask(self.model, prompt, answer, max_new_tokens=self.max_new_tokens, **known)
-            sources = cut(made.prompt, spans or self.spans, sinks=self.model.causal)
-            explained = Explained(made, sources, self.batch_size)
-            measured = explained.measure(self.exact, subsets=self.subsets, seed=self.seed)
-            values = _values(measured, sources, _right(sources, source, example))
+            spans: Any = asked.get("spans")
+            prompt = given_of(example)
+            texts = bool(spans) and all(isinstance(span, str) for span in spans)
+            if self.shuffle and isinstance(prompt, str) and texts:
+                prompt, spans, source = _shuffled(prompt, spans, source, [self.seed, len(prompt)])
+                example = replace(example, text=prompt, asked={**asked, "spans": spans})
+            result = explain(self.model, example, self.spans, **self.options)
+            values = _values(result, _right(result, source))
             if self.than is not None:
-                same = ask(self.than, prompt, made.text if made.generated else answer, **known)
-                others = cut(same.prompt, spans or self.spans, sinks=self.than.causal)
-                other = _context(Explained(same, others, self.batch_size).measure(1), others)
+                about = description(result)
+                answer = about["answer"] if about["generated"] else answer_of(example)
+                same = replace(example, asked={**(example.asked or {}), "answer": answer})
+                other = _context(
+                    explain(self.than, same, self.spans, **{**self.options, "exact": 1, "subsets": 0})
+                )
                 values |= {f"{name}_more": values[name] - value for name, value in other.items()}
         except InputError as error:
             raise example.error(error) from None
@@ -212,45 +198,53 @@ class _Task:
             np.array([[values.get(name, np.nan) for name in FIGURES]]),
             np.array([float(example.document)]),
             [kind],
-            [by_span.record(example.place, made, explained, measured)],
+            [by_span.record(example.place, result)],
         )
 
 
-def _right(sources: Sequence[Source], source: Sequence[Any] | None, example: Example) -> Any:
+def explain(model: Model, example: Example, spans: Any, **options: Any) -> Result:
+    """A prompt of a data set as `headscope.why` explains it; its own spans go before."""
+    asked = example.asked or {}
+    more = {name: asked.get(name) for name in ("tools", "documents")}
+    alone = example.text is None and example.messages is None and example.ids is None
+    prompt = example.tokens if alone else given_of(example)
+    return why(model, prompt, answer_of(example), asked.get("spans") or spans, **more, **options)
+
+
+def _right(result: xr.Dataset, source: Sequence[Any] | None) -> Any:
     """Which spans the answer comes from, ``[span]``; None where that is not known."""
     if source is None:
         return None
-    right = np.zeros(len(sources), np.bool_)
+    texts = result["text"].values
+    right = np.zeros(len(texts), np.bool_)
     for one_of in source:
         if isinstance(one_of, int):
-            if not 0 <= one_of < len(sources):
-                raise InputError(f"'source': expected a span below {len(sources)}, found {one_of}")
+            if not 0 <= one_of < len(texts):
+                raise InputError(f"'source': expected a span below {len(texts)}, found {one_of}")
             right[one_of] = True
         else:
-            there = [one_of in span.text for span in sources]
+            there = [one_of in text for text in texts]
             if not any(there):
                 raise InputError(f"'source': expected a text in one of the spans, found {one_of!r:.60}")
             right |= np.array(there)
     return right
 
 
-def _context(measured: one.Measured, sources: Sequence[Source]) -> dict[str, float]:
+def _context(result: xr.Dataset) -> dict[str, float]:
     """What the context is to the answer as a whole."""
-    largest = np.array([source.parent < 0 for source in sources])
-    scalars = {name: float(measured.scalars[name]) for name in ("context", "log_probability")}
-    return {**scalars, "looked": float(measured.figures["attention"][largest].sum())}
+    scalars = {name: float(result[name]) for name in ("context", "log_probability")}
+    return {**scalars, "looked": float(result["attention"].values[result["parent"].values < 0].sum())}
 
 
-def _values(measured: one.Measured, sources: Sequence[Source], right: Any) -> dict[str, float]:
+def _values(result: xr.Dataset, right: Any) -> dict[str, float]:
     """The figures of a prompt."""
-    figures = measured.figures
-    masked, estimate = figures["masked"], figures["estimate"]
+    masked, estimate, q = (result[name].values for name in ("masked", "estimate", "q"))
     known = np.isfinite(masked)
-    values = {name: float(value) for name, value in measured.scalars.items() if name in FIGURES}
-    values |= _context(measured, sources)
+    values = {name: float(result[name]) for name in FIGURES if name in result and result[name].ndim == 0}
+    values |= _context(result)
     best = int(np.nanargmax(masked))
-    passed = (np.nan_to_num(figures["q"], nan=1.0) <= 0.05) & (np.nan_to_num(masked) >= one.MATTERS)
-    if np.isfinite(figures["q"]).any():
+    passed = (np.nan_to_num(q, nan=1.0) <= 0.05) & (np.nan_to_num(masked) >= one.MATTERS)
+    if np.isfinite(q).any():
         values["cited"] = float(passed.any())
     if not known.all():  # those with the largest estimates, whose order says nothing of the others
         values |= dict.fromkeys(("agreement", "lexical_agreement"), np.nan)
@@ -262,17 +256,16 @@ def _values(measured: one.Measured, sources: Sequence[Source], right: Any) -> di
             values["pearson"] = float(np.corrcoef(masked, estimate)[0, 1])
     if masked[best] > 0:
         values["oracle"] = float(masked[int(estimate.argmax())] / masked[best])
-    place = np.arange(len(sources)) / max(len(sources) - 1, 1)
+    place = np.arange(len(masked)) / max(len(masked) - 1, 1)
     if right is None:
         values["place"] = float(place[best] - 0.5)
         return values
-    lengths = np.array([span.tokens.sum() for span in sources], np.float64)
     orders = {
         "masked": np.nan_to_num(masked, nan=-np.inf),
         "estimate": estimate,
-        "lexical": figures["lexical"],
-        "attention": figures["attention"],
-        "longest": lengths,
+        "lexical": result["lexical"].values,
+        "attention": result["attention"].values,
+        "longest": result["tokens"].values,
     }
     for name, scores in orders.items():
         first = scores == scores.max()

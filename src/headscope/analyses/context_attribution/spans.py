@@ -13,21 +13,18 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.analyses.why import statistics as one
-from headscope.analyses.why.asked import Asked
 from headscope.analyses.why.cite import statements, write_statements
-from headscope.analyses.why.run import Explained
 from headscope.errors import InputError
+from headscope.measures.dataset import description
 
 COLUMNS = ("input", *one.COLUMNS)
 """Columns of the table of spans."""
 
 
-def record(source: str, asked: Asked, explained: Explained, measured: one.Measured) -> str:
+def record(source: str, result: xr.Dataset) -> str:
     """What is known of the spans and statements of a prompt, as JSON that gives the same digits when it is read."""
-    places, meta = explained.slopes.places, {"kind": asked.kind}
-    result = one.dataset(measured, explained.sources, asked.pieces, asked.texts, places, meta)
     rows: Any = one.table(result).sort_values("span")
-    cited = statements(result, 1.0) if asked.kind == "text" else []
+    cited = statements(result, 1.0) if description(result)["kind"] == "text" else []
     name = PurePath(source).name  # the same wherever the file lies
     return json.dumps({"input": name, "spans": rows.to_dict("list"), "statements": cited})
 

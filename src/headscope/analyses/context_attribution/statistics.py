@@ -10,11 +10,13 @@ import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
+from headscope.analyses.context_attribution import spans as by_span
 from headscope.core.arrays import Bools, Floats
 from headscope.measures.dataset import describe
 from headscope.runs.safefile import Arrays
 from headscope.statistics.jackknife import differs, effective, error, interval, share_interval, skewness
 from headscope.statistics.significance import false_discovery
+from headscope.views.blocks import Block, rows_of
 
 FIGURES: Mapping[str, str] = {
     "masked_first": "the span whose masking the answer loses most by is a source",
@@ -129,7 +131,7 @@ def figures(rows: Rows, meta: Mapping[str, Any], _: Mapping[str, Any]) -> xr.Dat
     coords: dict[str, Any] = {"kind": list(made), "figure": list(FIGURES)}
     result = xr.Dataset(variables, coords=coords, attrs=describe(meta))
     result["attributed"].attrs |= {"units": "see figure", "description": "Mean over prompts."}
-    return result
+    return result.assign(by_span.variables(rows.records))
 
 
 def _figures(rows: Rows, chosen: Bools) -> Sequence[Floats]:
@@ -157,18 +159,14 @@ def _figures(rows: Rows, chosen: Bools) -> Sequence[Floats]:
 
 def table(result: xr.Dataset) -> pd.DataFrame:
     """One row a kind and figure, with `COLUMNS`."""
-    rows = [
-        {
-            "kind": kind,
-            "figure": name,
-            "value": float(result["attributed"].values[row, place]),
-            "ci_low": float(result["attributed_low"].values[row, place]),
-            "ci_high": float(result["attributed_high"].values[row, place]),
-            **{column: float(result[column].values[row, place]) for column in ("p", "q", "documents")},
-            "n": int(result["n"].values[row, place]),
-        }
-        for row, kind in enumerate(result["kind"].values.tolist())
-        for place, name in enumerate(result["figure"].values.tolist())
-        if result["n"].values[row, place]
-    ]
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    names = {"attributed": "value", "attributed_low": "ci_low", "attributed_high": "ci_high"}
+    rows: Any = (
+        result[[*names, "p", "q", "n", "documents"]].to_dataframe().reset_index().rename(columns=names)
+    )
+    return rows[rows["n"] > 0].astype({"n": int})[[*COLUMNS]].reset_index(drop=True)
+
+
+def every_figure(result: xr.Dataset) -> list[Block]:
+    """All figures of all kinds."""
+    rows = table(result)
+    return rows_of(rows, most=len(rows))

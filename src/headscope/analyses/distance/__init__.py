@@ -13,6 +13,7 @@ ANALYSIS = Analysis(
         shows="command:shown",
     ),
     axis="head_b",
+    section="section:findings",
     table="statistics:table",
     figure="arrangement:figure",
     merge="run:merge",

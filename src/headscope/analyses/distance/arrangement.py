@@ -199,25 +199,6 @@ def first_and_last(dataset: xr.Dataset) -> FirstAndLast:
     )
 
 
-def summary(dataset: xr.Dataset, *, seed: int = 0) -> list[str]:
-    """Two sentences: on heads of one layer, and on the first and the last layer; none where there is nothing to say."""
-    lines: list[str] = []
-    layers, member = _layers(dataset)
-    if len(layers) > 1 and member.sum(0).max() > 1:
-        test = same_layer(dataset, seed=seed)
-        lines.append(
-            f"within a layer {test.within:.4g}, between layers {test.between:.4g}: one-sided p = {test.p:.2g} "
-            f"({test.permutations:,} permutations of the heads over the layers)"
-        )
-    if len(layers) > 2:
-        ends = first_and_last(dataset)
-        lines.append(
-            f"the first and the last layer {ends.distance:.4g}, other pairs of layers {ends.others:.4g}: "
-            f"rank {ends.rank} of {ends.pairs} from the nearest"
-        )
-    return lines
-
-
 def _rows(result: xr.Dataset, **columns: npt.NDArray[Any]) -> pd.DataFrame:
     """Give each head a row."""
     names = heads(result)

@@ -18,7 +18,7 @@ from headscope.analyses.study import Study
 from headscope.core.heads import Head
 from headscope.views import blocks
 from headscope.views.blobs import Blobs
-from headscope.views.blocks import BlocksSection
+from headscope.views.blocks import Block, BlocksSection
 from headscope.views.charts import map_of_heads
 from headscope.views.reasons import because
 from headscope.views.section import Section
@@ -83,7 +83,7 @@ class Clusters(Section):
                 for head, row in zip(names, near, strict=True)
             ],
         )
-        lines = [blocks.paragraph(line) for line in self._lines()]
+        lines = [blocks.paragraph(line) for line in self.lines()]
         title = f"Mean distance of their heads, {units}"
         between = map_of_heads(
             layers, layers.values, float(np.nanmax(layers)), "", title, across="layer_b", down="layer_a"
@@ -105,7 +105,7 @@ class Clusters(Section):
             self.command,
         )
 
-    def _lines(self) -> list[str]:
+    def lines(self) -> list[str]:
         """What the permutation test and the order of the layers say, in sentences."""
         lines: list[str] = []
         counts: dict[int, int] = {}
@@ -126,6 +126,15 @@ class Clusters(Section):
                 f"on average: rank {ends.rank} of {ends.pairs} from the nearest."
             )
         return lines
+
+
+def findings(result: xr.Dataset) -> list[str | Block]:
+    """How far the heads of two layers are apart, and what the tests say."""
+    return [
+        f"mean distance of the heads of two layers, {result['distance'].attrs['units']}",
+        blocks.matrix(arrangement.by_layer(result)),
+        *Clusters(result).lines(),
+    ]
 
 
 def distances(study: Study) -> xr.Dataset:

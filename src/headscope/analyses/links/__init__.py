@@ -20,7 +20,6 @@ ANALYSIS = Analysis(
         ),
         reads="headscope.console.sources:links",
         runs="command:run",
-        shows="command:shown",
         checks="command:checks",
         named={"offsets": ""},
         metavars={"documents": "field:NAME", "source": "CLASS"},

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from headscope.analyses.record import Analysis
-from headscope.analyses.shown import Shown, of_result
 from headscope.core.validation import Count
 from headscope.errors import InputError
 
@@ -62,16 +60,3 @@ def run(
         return links(model, corpus, **options)
     del options["skip_failures"]
     return combine_heads(model, corpus, symmetrise=symmetrise, **options)
-
-
-def shown(result: Any, *, analysis: Analysis, all_heads: bool = False, together: bool = False) -> Shown:
-    """The heads of each label.
-
-    Args:
-        result: from `headscope.links`, or `headscope.combine_heads`.
-        analysis: the record of links.
-        all_heads: every head and direction, not only the best of each label.
-    """
-    from headscope.analyses.links.combine import command as combined
-
-    return combined.shown(result) if together else of_result(result, analysis=analysis, all_heads=all_heads)

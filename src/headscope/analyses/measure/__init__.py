@@ -15,9 +15,9 @@ ANALYSIS = Analysis(
             ".parquet, .csv, .json, .tex or .nc; .svg, .pdf or .png for a figure; else a table is printed.",
             (*TABLES, ".nc", *PICTURES),
         ),
-        shows="command:shown",
     ),
     estimate="run:estimate",
+    section="section:wide",
     figure="figure:figure",
     merge="run:merge",
     sections=(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Literal, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 import xarray as xr
 
@@ -14,9 +14,11 @@ from headscope.core.modality import Kind
 from headscope.measures.confidence import CONFIDENCE
 from headscope.measures.conversation import CONVERSATION
 from headscope.measures.dataset import description, means_over
+from headscope.measures.dataset import table as tidy_table
 from headscope.measures.gradients import FIGURE_3
 from headscope.measures.patterns import PATTERNS
 from headscope.runs.rare import with_rarest
+from headscope.views.blocks import Block, rows_of
 from headscope.views.columns import measure_names
 from headscope.views.payload import SectionInfo
 from headscope.views.section import Ready, Section
@@ -376,3 +378,10 @@ def by_layer_perceived(dataset: xr.Dataset, command: str | None = None) -> list[
             command,
         ),
     ]
+
+
+def wide(dataset: xr.Dataset) -> list[Block]:
+    """A row a head, a column a measure."""
+    tidy: Any = tidy_table(dataset)
+    rows: Any = tidy.pivot(index=["layer", "head", "paper"], columns="measure", values="value")
+    return rows_of(rows[[*dict.fromkeys(tidy["measure"])]].reset_index(), most=len(rows))

@@ -18,9 +18,9 @@ ANALYSIS = Analysis(
             ),
         ),
         metavars={"edges": "K"},
-        shows="command:shown",
     ),
     axis="patching",
+    section="statistics:findings",
     table="statistics:table",
     figure="statistics:figure",
 )

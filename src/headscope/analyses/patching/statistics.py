@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
+from headscope.analyses.reproduce import see_head
 from headscope.core.arrays import Floats
 from headscope.core.counts import plural
 from headscope.core.heads import Head
@@ -16,6 +17,7 @@ from headscope.errors import InputError
 from headscope.measures.dataset import describe, description
 from headscope.statistics.jackknife import LEAST, ROUNDING, differs, interval, skewness
 from headscope.statistics.significance import false_discovery
+from headscope.views.blocks import FEW, Block, rows_of
 from headscope.views.charts import (
     Chart,
     Figure,
@@ -331,3 +333,41 @@ def _curve(dataset: xr.Dataset) -> Chart:
         ],
         "colour": {"title": "", "of": "heads", "names": orders},
     }
+
+
+_DROPPED = ("chance", "n", "estimate_low", "estimate_high")
+
+
+def findings(result: xr.Dataset) -> list[str | Block]:
+    """The heads of the largest effects, and how one is seen."""
+    rows: Any = table(result)
+    heads, paths = (rows[here] for here in (rows["to"] == "", rows["to"] != ""))
+    about = description(result)
+    lines: list[str | Block] = [
+        f"{about['corpus']['name']}: {plural(about['pairs'], 'pair')}; logit of the answer less that of the other "
+        f"token: {float(result['clean']):.2f} after clean prompts (above 0 in {float(result['solved']):.0%}), "
+        f"{float(result['corrupted']):.2f} after corrupted ones",
+        f"effect: share of that gap that a head's output {'takes away' if about['noising'] else 'brings back'}; by "
+        f"chance within ±{2 * float(result['chance']):.3f}; estimates agree with it (correlation "
+        f"{float(result['agreement']):.2f})",
+        *rows_of(heads, dropped=("to", *_DROPPED)),
+    ]
+    if len(paths):
+        lines += [
+            "edges: what a head hands to another, or to the logits directly, all other heads held",
+            *rows_of(paths, dropped=("estimate", *_DROPPED)),
+        ]
+    if "faithfulness" in result:
+        lines += [
+            f"edges by integrated gradients, of {int(result['integrated'].notnull().sum()):,}; below them the share of "
+            "the gap that circuits of the first of them bring back, beside circuits of as many in other orders",
+            *rows_of(first_edges(result, FEW)),
+            *rows_of(curve_table(result)),
+        ]
+    if rows["q"].isna().all() and about["exact"] != 0:
+        lines.append(
+            "no interval, p or q: the model does not tell the clean prompts from the corrupted, or there are too few"
+        )
+    if about["example"] is not None:
+        lines.append(see_head(about["example"], rows.iloc[0], about))
+    return lines

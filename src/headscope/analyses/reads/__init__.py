@@ -14,9 +14,9 @@ ANALYSIS = Analysis(
             Position("TEXT", "What the model reads.", required=True),
             Position("HEAD", "Such as L5H1.", required=True),
         ),
-        shows="command:shown",
     ),
     axis="side",
+    section="statistics:findings",
     table="statistics:table",
     merge="run:merge",
 )

@@ -10,9 +10,12 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.core.arrays import Floats
+from headscope.core.counts import plural
 from headscope.core.heads import Head
 from headscope.core.terms import REST, SIDES, split
-from headscope.measures.dataset import describe
+from headscope.measures.dataset import describe, description
+from headscope.statistics.jackknife import needs
+from headscope.views.blocks import Block, matrix, rows_of
 
 EXACT = 1e-5
 """Shares are exact to this in float32; a smaller one is rounding, of which nothing is claimed."""
@@ -135,3 +138,45 @@ def _writer(result: xr.Dataset, place: int) -> dict[str, Any]:
 def _frame(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> pd.DataFrame:
     frame: Any = pd.DataFrame(list(rows), columns=list(columns))
     return frame.astype(dict.fromkeys(("layer", "head"), "Int64"))
+
+
+def findings(result: xr.Dataset) -> list[str | Block]:
+    """The contrast, and the writers of either side."""
+    rows: Any = table(result)
+    about = description(result)
+    if "chance" in result:
+        return _said_of_corpus(result, rows, about)
+    foil = {"mean": " less the mean of the other keys", "none": ""}.get(
+        about["foil"], f" less key {about['foil']}"
+    )
+    capped = f", before the softcap of {about['softcap']:g}" if about["softcap"] else ""
+    lines: list[str | Block] = [
+        f"{about['head']} gives {float(result['weight']):.3f} from {about['query_token']!r} ({about['query']}) to "
+        f"{about['key_token']!r} ({about['key']}); its score{foil}: {float(result['contrast']):.3f}{capped}"
+    ]
+    sides = {
+        "key": "who wrote the key, read with the whole query",
+        "query": "who wrote the query, read by the keys",
+    }
+    for side in SIDES:
+        some = rows[rows["side"] == side].dropna(axis="columns", how="all")
+        lines += [sides[side], *rows_of(some, dropped=("side", "head", "paper"), most=len(some))]
+    if "pair" in result:
+        lines += [
+            "pairs: writers of the query by writers of the key",
+            matrix(result["pair"]),
+        ]
+    return lines
+
+
+def _said_of_corpus(result: xr.Dataset, rows: Any, about: Any) -> list[str | Block]:
+    few = [] if result["share_low"].notnull().any() else [needs("documents")]
+    if result["share"].isnull().all():
+        few = ["these keys are not scored above the others, so there is nothing to share out"]
+    return [
+        f"{about['head']}: contrasts of {float(result['contrast']):.3f} on average, of {int(result['queries']):,} "
+        f"queries ({about['of']}) in {plural(int(result['documents']), 'document')}; shares of who wrote the "
+        "key and the query",
+        *rows_of(rows, dropped=("head", "paper")),
+        *few,
+    ]

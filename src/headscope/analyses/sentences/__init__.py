@@ -16,6 +16,7 @@ ANALYSIS = Analysis(
         shows="command:shown",
     ),
     axis="kurtosis",
+    section="run:findings",
     table="run:table",
     figure="run:figure",
 )

@@ -1,14 +1,13 @@
-"""`headscope sentences`: the files that it reads, and what it says of where a long text looks back."""
+"""`headscope sentences`: the files that it reads."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from headscope.analyses.shown import Picture, Shown, drawn, tabulated
-from headscope.core.counts import plural
+from headscope.analyses.record import Analysis
+from headscope.analyses.shown import Picture, Shown, of_result
 
 
 def run(model: Any, files: Sequence[Path], **options: Any) -> Any:
@@ -20,22 +19,15 @@ def run(model: Any, files: Sequence[Path], **options: Any) -> Any:
     return sentences(model, texts[0] if len(texts) == 1 else texts, **options)
 
 
-def shown(result: Any, *, head: str | None = None, figure: Picture | None = None, files: Any) -> Shown:
+def shown(
+    result: Any, *, analysis: Analysis, head: str | None = None, figure: Picture | None = None
+) -> Shown:
     """The heads that look at few sentences.
 
     Args:
         result: from `headscope.sentences`.
+        analysis: its record.
         head: whose map is drawn; else that of the receiver heads.
         figure: the map of one text: .svg, .png or .pdf.
     """
-    from headscope.measures.dataset import description
-
-    rows: Any = result.table()
-    about = description(result)
-    lines = [
-        f"{plural(about['sentences'], 'sentence')} of {plural(about['tokens'], 'token')}; "
-        f"{int((rows['q'] <= 0.05).sum())} of {len(rows)} heads look at few sentences, surely (q ≤ .05)",
-        tabulated(rows, dropped=() if len(files) == 1 else ("sentence", "received", "text")),
-    ]
-    save = drawn(partial(result.figure, head=head))
-    return Shown(rows, "\n".join(lines), result, files=[(figure, save)])
+    return of_result(result, analysis=analysis, figure=figure, head=head)

@@ -18,11 +18,12 @@ from headscope.attention.one import running
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import evaluating, recording
 from headscope.core.arrays import Bools, Floats
+from headscope.core.counts import plural
 from headscope.core.heads import AnyHead, Head
 from headscope.core.lazy import module
 from headscope.core.validation import Number, validated
 from headscope.errors import InputError, RefusedError
-from headscope.measures.dataset import describe
+from headscope.measures.dataset import describe, description
 from headscope.measures.tidy import tidy
 from headscope.models import Model
 from headscope.models.model import uncached
@@ -31,6 +32,7 @@ from headscope.runs.progress import bar
 from headscope.runs.provenance import COMMAND
 from headscope.statistics.jackknife import error, interval, skewness
 from headscope.statistics.significance import false_discovery
+from headscope.views.blocks import Block, rows_of
 from headscope.views.charts import Figure, map_of_heads, meta_of, model_name
 
 COLUMNS = (
@@ -218,6 +220,17 @@ def figure(dataset: xr.Dataset, *, head: AnyHead | None = None, level: float = 0
 
 
 Stretch = tuple[int, int]
+
+
+def findings(result: xr.Dataset) -> list[str | Block]:
+    """The heads that look at few sentences."""
+    rows: Any = table(result)
+    about = description(result)
+    return [
+        f"{plural(about['sentences'], 'sentence')} of {plural(about['tokens'], 'token')}; "
+        f"{int((rows['q'] <= 0.05).sum())} of {len(rows)} heads look at few sentences, surely (q ≤ .05)",
+        *rows_of(rows, dropped=() if "received" in result else ("sentence", "received", "text")),
+    ]
 
 
 class _Text(NamedTuple):

@@ -16,6 +16,7 @@ ANALYSIS = Analysis(
         shows="command:shown",
     ),
     axis="key_head",
+    section="statistics:findings",
     table="statistics:table",
     figure="statistics:figure",
 )

@@ -1,11 +1,13 @@
-"""`headscope streaming`: how many heads it measures, and what it says of those that need the whole text."""
+"""`headscope streaming`: how many heads it measures, and the files that it writes."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from headscope.analyses.shown import Picture, Shown, drawn, tabulated
+from headscope.analyses.record import Analysis
+from headscope.analyses.shown import Picture, Shown, of_result
 from headscope.core.validation import Number
 
 
@@ -25,47 +27,21 @@ def run(model: Any, corpus: Any, *, exact: Number = 8, all_heads: bool = False, 
 
 
 def shown(
-    result: Any,
-    *,
-    figure: Picture | None = None,
-    duo: Path | None = None,
-    sink: int,
-    recent: int,
-    needles: int,
+    result: Any, *, analysis: Analysis, figure: Picture | None = None, duo: Path | None = None
 ) -> Shown:
     """The key heads that lose most.
 
     Args:
         result: from `headscope.streaming`.
+        analysis: its record.
         figure: the estimates as a map: .svg, .png or .pdf.
         duo: write the files that DuoAttention loads.
     """
     from headscope.analyses.streaming.duo import save_duo_attention
-    from headscope.analyses.streaming.statistics import BAR, name_of
-    from headscope.statistics.jackknife import LEAST, between, needs
 
-    rows: Any = result.table()
-    losses = rows["loss"].dropna()
-    lines = [
-        f"{int((losses > BAR).sum())} of {len(losses)} key heads measured, of {len(rows)}, lose more than {BAR:g} "
-        f"nats a token of the answer when they see the first {sink} and last {recent} tokens alone, "
-        f"{int((rows['q'] <= 0.05).sum())} of them surely (q ≤ .05)",
-        tabulated(
-            rows.assign(key_head=[*map(name_of, rows["layer"], rows["key_head"])]),
-            dropped=("estimate_low", "estimate_high"),
-        ),
-        "answers that are right, and nats a token, of the needles that did not choose the heads:",
-    ]
-    names = ["all see everything", "all see the window alone"]
-    many = result.sizes["top"]
-    names += [f"all but the {kind} {many}" for kind in ("top", "other")]
-    columns = ("accuracy", "accuracy_low", "accuracy_high", "nats")
-    for name, value, low, high, nats in zip(
-        names, *(result[column].values for column in columns), strict=True
-    ):
-        lines.append(f"  {name}: {value:.2f}{between(low, high)}, {nats:.3f}")
-    if needles < 2 * LEAST:
-        lines.append(needs("needles, and answers as many that did not choose the heads"))
-    wrote = [] if duo is None else [f"wrote {save_duo_attention(result, duo)}"]
-    files = [(figure, drawn(result.figure))]
-    return Shown(rows, "\n".join(lines), result, files=files, after=wrote)
+    def saved(path: Path) -> str:
+        save_duo_attention(result, path)
+        return "the files that DuoAttention loads"
+
+    shown = of_result(result, analysis=analysis, figure=figure)
+    return replace(shown, files=[*shown.files, (duo, saved)])

@@ -13,7 +13,18 @@ from headscope.analyses.patching.statistics import adjusted as adjusted
 from headscope.analyses.patching.statistics import agreement
 from headscope.core.arrays import Floats
 from headscope.measures.dataset import describe, description
-from headscope.statistics.jackknife import above, error, interval, share_interval, skewness, unseen
+from headscope.statistics.jackknife import (
+    LEAST,
+    above,
+    between,
+    error,
+    interval,
+    needs,
+    share_interval,
+    skewness,
+    unseen,
+)
+from headscope.views.blocks import Block, rows_of
 from headscope.views.charts import Figure, map_of_heads, meta_of, model_name
 
 BAR = 0.01
@@ -176,3 +187,27 @@ def figure(dataset: xr.Dataset, *, level: float = 0.05) -> Figure:
         f"edge: loses more than {BAR:g} nats a token with q ≤ {level:g} ({int(edged.sum())} key heads)",
     ]
     return Figure([chart], " · ".join(parts), "Streaming", meta)
+
+
+def findings(result: xr.Dataset) -> list[str | Block]:
+    """The key heads that lose most, and how many answers are right without them."""
+    rows: Any = table(result)
+    about = description(result)
+    losses = rows["loss"].dropna()
+    lines: list[str | Block] = [
+        f"{int((losses > BAR).sum())} of {len(losses)} key heads measured, of {len(rows)}, lose more than {BAR:g} "
+        f"nats a token of the answer when they see the first {about['sink']} and last {about['recent']} tokens alone, "
+        f"{int((rows['q'] <= 0.05).sum())} of them surely (q ≤ .05)",
+        *rows_of(
+            rows.assign(key_head=[*map(name_of, rows["layer"], rows["key_head"])]),
+            dropped=("estimate_low", "estimate_high"),
+        ),
+        "answers that are right, and nats a token, of the needles that did not choose the heads:",
+    ]
+    names = ["all see everything", "all see the window alone"]
+    names += [f"all but the {kind} {result.sizes['top']}" for kind in ("top", "other")]
+    columns = (result[name].values for name in ("accuracy", "accuracy_low", "accuracy_high", "nats"))
+    for name, value, low, high, nats in zip(names, *columns, strict=True):
+        lines.append(f"  {name}: {value:.2f}{between(low, high)}, {nats:.3f}")
+    few = [needs("needles, and answers as many that did not choose the heads")]
+    return [*lines, *(few if about["needles"] < 2 * LEAST else [])]

@@ -3,5 +3,11 @@
 from headscope.analyses.record import Analysis
 
 ANALYSIS = Analysis(
-    name="why", order=123, function="run:why", axis="masked", table="statistics:table", view="view:view"
+    name="why",
+    order=123,
+    function="run:why",
+    axis="masked",
+    table="statistics:table",
+    view="view:view",
+    section="section:section",
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from inspect import signature
 from typing import Any, Literal
 
@@ -45,8 +46,8 @@ class Asked:
         rows: queries of the axis from whose outcome the answer is read.
         targets: ids of the answer's tokens, or of its class, or its first and last place.
         pieces, texts: of the answer's tokens, as they are named and as they read.
-        part: the tokens whose log-probability is asked for.
         generated: the model itself said it.
+        characters: of the answer, whose log-probability is asked for; None: all.
     """
 
     model: Model
@@ -57,13 +58,28 @@ class Asked:
     targets: Ints
     pieces: Sequence[str]
     texts: Sequence[str]
-    part: Bools
     generated: bool
+    characters: tuple[int, int] | None = None
 
     @property
     def text(self) -> str:
         """The answer."""
         return "".join(self.texts)
+
+    @cached_property
+    def part(self) -> Bools:
+        """The tokens whose log-probability is asked for."""
+        ends = np.cumsum([len(text) for text in self.texts])
+        starts = ends - [len(text) for text in self.texts]
+        if self.characters is None:
+            return ends >= 0
+        first, end = self.characters
+        chosen = (starts < end) & (ends > first) & (ends > starts)
+        if not 0 <= first < end <= len(self.text) or not chosen.any():
+            raise InputError(
+                f"part: expected characters of the answer, {self.text!r:.60}, found {self.characters}"
+            )
+        return chosen
 
     @property
     def axis(self) -> Literal["self", "encoder"]:
@@ -165,9 +181,7 @@ def ask(
         made = _written(model, taken, ready, answer, max_new_tokens)
     else:
         made = _predicted(model, taken, ready, answer, position)
-    if part is None:
-        return made
-    return replace(made, part=_chosen(made, part))
+    return replace(made, characters=part)
 
 
 def _written(model: Model, prompt: Prompt, ready: dict[str, Any], answer: Answer, most: int) -> Asked:
@@ -208,8 +222,8 @@ def _written(model: Model, prompt: Prompt, ready: dict[str, Any], answer: Answer
         pieces = shown_pieces(model.tokenizer, wrote)
         texts = written_texts(model.tokenizer, [*before, *wrote], len(before))
     ready |= uncached(model.module)
-    targets, part = np.array(wrote, np.int64), np.ones(len(wrote), np.bool_)
-    return Asked(model, prompt, ready, "text", rows, targets, pieces, texts, part, answer is None)
+    targets = np.array(wrote, np.int64)
+    return Asked(model, prompt, ready, "text", rows, targets, pieces, texts, answer is None)
 
 
 def _longer(name: str, value: Any, ids: Sequence[int]) -> Any:
@@ -289,8 +303,8 @@ def _predicted(
         number = int(logits[0].argmax()) if answer is None else _class(model, answer, logits.shape[1])
         name = _label(model, number)
         rows[-1] = model.causal  # where such a model has read all
-        target, part = np.array([number], np.int64), np.ones(1, np.bool_)
-        return Asked(model, prompt, ready, "class", rows, target, [name], [name], part, answer is None)
+        target = np.array([number], np.int64)
+        return Asked(model, prompt, ready, "class", rows, target, [name], [name], answer is None)
     words = logits.shape[2] >= int(getattr(model.text_config, "vocab_size", None) or sys.maxsize)
     kind: Kind = "masked" if words else "label"
     places = _places(model, prompt.tokens, position, kind)
@@ -318,8 +332,7 @@ def _predicted(
         tokenizer = _tokenizer(model)
         pieces = shown_pieces(tokenizer, targets.tolist())
         texts = [str(tokenizer.decode([number])) for number in targets.tolist()]
-    part = np.ones(len(targets), np.bool_)
-    return Asked(model, prompt, ready, kind, rows, targets, pieces, texts, part, answer is None)
+    return Asked(model, prompt, ready, kind, rows, targets, pieces, texts, answer is None)
 
 
 def _several(model: Model) -> bool:
@@ -397,15 +410,4 @@ def _extracted(model: Model, prompt: Prompt, ready: dict[str, Any], answer: Answ
     text = "".join(prompt.texts[first : last + 1]).strip()
     targets = np.array([first, last], np.int64)
     pieces = [tokens.pieces[first], tokens.pieces[last]]
-    part = np.ones(2, np.bool_)
-    return Asked(model, prompt, ready, "span", rows, targets, pieces, [text, ""], part, answer is None)
-
-
-def _chosen(asked: Asked, part: tuple[int, int]) -> Bools:
-    """The answer's tokens that stand in some of its characters."""
-    ends = np.cumsum([len(text) for text in asked.texts])
-    starts = ends - [len(text) for text in asked.texts]
-    chosen = (starts < part[1]) & (ends > part[0]) & (ends > starts)
-    if not 0 <= part[0] < part[1] <= len(asked.text) or not chosen.any():
-        raise InputError(f"part: expected characters of the answer, {asked.text!r:.60}, found {part}")
-    return chosen
+    return Asked(model, prompt, ready, "span", rows, targets, pieces, [text, ""], answer is None)

@@ -27,6 +27,7 @@ from headscope.core.audio import Audio
 from headscope.core.heads import Head
 from headscope.core.validation import Count, Number, Seed, validated
 from headscope.errors import RefusedError
+from headscope.measures.dataset import describe
 from headscope.models import Model
 from headscope.models.model import expect_model, expect_text_alone
 from headscope.runs.long import described
@@ -153,7 +154,7 @@ def why(
     )
     sources = cut(asked.prompt, spans, sinks=model.causal)
     explained = Explained(asked, sources, batch_size)
-    measured = explained.measure(exact, delete=delete, through=through, subsets=subsets, anew=anew, seed=seed)
+    result = explained.measure(exact, delete=delete, through=through, subsets=subsets, anew=anew, seed=seed)
     meta = {
         "model": described(model, ())["model"],
         "prompt": asked.prompt.text,
@@ -166,8 +167,7 @@ def why(
         "passes": round(explained.passes.runs, 2),
         "command": COMMAND.get(),
     }
-    result = statistics.dataset(measured, sources, asked.pieces, asked.texts, explained.slopes.places, meta)
-    return result.assign(kept(asked, sources))
+    return result.assign(kept(asked, sources)).assign_attrs(describe(meta))
 
 
 class Explained:
@@ -195,8 +195,8 @@ class Explained:
         subsets: int = 0,
         anew: bool = False,
         seed: int = 0,
-    ) -> statistics.Measured:
-        """All that was asked for. Raises `RefusedError` for what this model or prompt does not allow."""
+    ) -> xr.Dataset:
+        """All that was asked for, labelled. Raises `RefusedError` for what this model or prompt does not allow."""
         asked, count = self.asked, len(self.sources)
         if delete:
             asked.without([])
@@ -233,38 +233,59 @@ class Explained:
         figures = self._figures(drops, estimate, p[0])
         effects = figures["masked"]
         self.top = self._apart(effects, estimate)
-        pairs, scalars = self._together(effects)
-        scalars |= {
-            "log_probability": float(self.slopes.log_p[torch.as_tensor(asked.part)].sum()),
-            "agreement": statistics.agreement(estimate, effects),
-            "lexical_agreement": statistics.agreement(figures["lexical"], effects),
-        }
-        if subsets:
-            scalars |= self._datamodelling(subsets, estimate, effects, seed)
         if delete:
             for span in chosen:
                 figures["deleted"][span] = float(
                     (self.slopes.log_p - self.passes.deleted([span]))[torch.as_tensor(asked.part)].sum()
                 )
-        by_statement = {
-            "masked": np.stack([drops[:, group].sum(1) for group in groups]),
-            "p": p[1:],
-            "q": statistics.adjusted(p[1:]),
+        heads = by_head(self.slopes)
+        variables: dict[str, Any] = {
+            **{name: ("span", values) for name, values in figures.items()},
+            **self._together(effects),
+            "log_probability": float(self.slopes.log_p[torch.as_tensor(asked.part)].sum()),
+            "agreement": statistics.agreement(estimate, effects),
+            "lexical_agreement": statistics.agreement(figures["lexical"], effects),
+            **(self._datamodelling(subsets, estimate, effects, seed) if subsets else {}),
+            "estimate_by_head": (("place", "head", "span"), heads),
+            "drop": (("span", "token"), drops),
+            "log_likelihood": ("token", doubles(self.slopes.log_p)),
+            "statement_masked": (
+                ("statement", "span"),
+                np.stack([drops[:, group].sum(1) for group in groups]),
+            ),
+            "statement_p": (("statement", "span"), p[1:]),
+            "statement_q": (("statement", "span"), statistics.adjusted(p[1:])),
+            **self._heads(through, seed),
         }
         if len(counted) == len(groups):
-            by_statement["estimate"] = estimates
-        return statistics.Measured(
-            figures,
-            by_head(self.slopes),
-            drops,
-            doubles(self.slopes.log_p),
-            scalars,
-            statements,
-            by_statement,
-            pairs,
-            self._heads(through, seed),
-            self._anew(chosen) if anew else None,
+            variables["statement_estimate"] = (("statement", "span"), estimates)
+        places = [np.flatnonzero(source.tokens) for source in self.sources]
+        coords: dict[str, Any] = {
+            "span": np.arange(count),
+            **{
+                name: ("span", [getattr(source, name) for source in self.sources])
+                for name in ("level", "text", "start", "end", "parent")
+            },
+            "first_token": ("span", [int(tokens[0]) for tokens in places]),
+            "last_token": ("span", [int(tokens[-1]) for tokens in places]),
+            "tokens": ("span", [len(tokens) for tokens in places]),
+            "piece": ("token", list(asked.pieces)),
+            "written": ("token", list(asked.texts)),
+            "part": ("place", [part for part, _ in self.slopes.places]),
+            "layer": ("place", [layer for _, layer in self.slopes.places]),
+            "head": np.arange(heads.shape[1]),
+            "statement": np.arange(len(statements)),
+            "statement_text": ("statement", ["".join(asked.texts[start:end]) for start, end in statements]),
+            "statement_first": ("statement", [start for start, _ in statements]),
+            "statement_end": ("statement", [end for _, end in statements]),
+            **({"without": ("span", self._anew(chosen))} if anew else {}),
+        }
+        result = xr.Dataset(variables, coords).set_coords(
+            {"first", "second", "through_place", "through_head"} & {*variables}
         )
+        for name, (_, units, about) in statistics.FIGURES.items():
+            result[name].attrs |= {"units": units, "description": about}
+        return result
 
     def _statements(self) -> list[tuple[int, int]]:
         """The sentences of a text that was written, by the first of their tokens and the one after the last."""
@@ -335,16 +356,18 @@ class Explained:
         self.passes.masked(every, receive)
         return lost
 
-    def _together(self, effects: Floats) -> tuple[list[tuple[int, int, float, float]], dict[str, float]]:
-        """What each two of the first spans lose together, all of them, and all spans there are."""
+    def _together(self, effects: Floats) -> dict[str, Any]:
+        """What all spans there are lose together, the first of them, and each two of these."""
         two = list(combinations(self.top, 2))
         every = [Masked(tuple(range(len(self.sources)))), Masked(tuple(self.top)), *map(Masked, two)]
         context, joint, *lost = self._drops(every)
-        pairs = [
-            (one, other, drop, drop - float(effects[one] + effects[other]))
-            for (one, other), drop in zip(two, lost, strict=True)
-        ]
-        return pairs, {"context": context, "joint": joint}
+        made = {"context": context, "joint": joint}
+        if not two:
+            return made
+        first, second = zip(*two, strict=True)
+        sums = effects[list(first)] + effects[list(second)]
+        pairs = {"first": first, "second": second, "together": lost, "interaction": lost - sums}
+        return {**made, **{name: ("pair", list(values)) for name, values in pairs.items()}}
 
     def _datamodelling(self, subsets: int, estimate: Floats, effects: Floats, seed: int) -> dict[str, float]:
         """How what scores say of random subsets goes with what is lost without them (Park et al. 2023)."""
@@ -360,10 +383,10 @@ class Explained:
         )
         return made
 
-    def _heads(self, count: int, seed: int) -> list[tuple[int, int, float, float]]:
+    def _heads(self, count: int, seed: int) -> dict[str, Any]:
         """What the answer loses where some heads alone do not see the first span."""
         if not count or not self.top:
-            return []
+            return {}
         span, places = self.top[0], self.slopes.places
         values = by_head(self.slopes)[:, :, span]
         there: list[tuple[int, int]] = [(at, head) for at, head in np.argwhere(np.isfinite(values)).tolist()]
@@ -381,10 +404,13 @@ class Explained:
         ]
         lost = self._drops([Masked((span,), named(spots)) for spots in groups])
         self.through = {"span": span, "together": lost[-2], "others": lost[-1]}
-        return [
-            (at, head, float(values[at, head]), drop)
-            for (at, head), drop in zip(order, lost[: len(order)], strict=True)
-        ]
+        columns = {
+            "place": [at for at, _ in order],
+            "head": [head for _, head in order],
+            "estimate": [float(values[spot]) for spot in order],
+            "masked": lost[: len(order)],
+        }
+        return {f"through_{name}": ("through", column) for name, column in columns.items()}
 
     def _anew(self, chosen: Sequence[int]) -> list[str]:
         """What the model writes where each span is masked."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
@@ -13,7 +13,7 @@ import xarray as xr
 from headscope.core.arrays import AnyFloats, Bools, Floats, Ints
 from headscope.core.escapes import beginning
 from headscope.core.lazy import module
-from headscope.measures.dataset import describe, description
+from headscope.measures.dataset import description
 from headscope.statistics.jackknife import ROUNDING, error, interval, skewness
 from headscope.statistics.significance import false_discovery, p_value
 from headscope.views.digits import fixed, signed
@@ -196,86 +196,6 @@ def lexical(answer: str, texts: Sequence[str]) -> Floats:
 
 def _words(text: str) -> set[str]:
     return set(re.findall(r"\w+", text.casefold()))
-
-
-class Measured(NamedTuple):
-    """What `headscope.why` measured, but for what is over spans alone.
-
-    Attributes:
-        figures: `FIGURES`, ``[span]``.
-        heads: estimates by place, head and span.
-        drops: what each of the answer's tokens loses without each span, ``[span token]``; NaN where not measured.
-        log_p: of the answer's tokens.
-        scalars: of the whole input.
-        statements: their first token and the one after their last.
-        by_statement: ``masked``, ``estimate``, ``p``, ``q``, ``[statement span]``.
-        pairs: first and second span, what both lose together, and what of it is no sum.
-        through: part, layer, head, and what the answer loses where these heads alone do not see the span.
-        without: what is written where each span is masked.
-    """
-
-    figures: Mapping[str, Floats]
-    heads: Floats
-    drops: Floats
-    log_p: Floats
-    scalars: Mapping[str, float]
-    statements: Sequence[tuple[int, int]]
-    by_statement: Mapping[str, Floats]
-    pairs: Sequence[tuple[int, int, float, float]]
-    through: Sequence[tuple[int, int, float, float]]
-    without: Sequence[str] | None
-
-
-def dataset(
-    measured: Measured,
-    spans: Sequence[Any],
-    pieces: Sequence[str],
-    texts: Sequence[str],
-    places: Sequence[tuple[str, int]],
-    meta: Mapping[str, Any],
-) -> xr.Dataset:
-    """Label what was measured; the names of variables are those of `Measured`."""
-    variables: dict[str, Any] = {name: ("span", values) for name, values in measured.figures.items()}
-    variables |= {name: ((), value) for name, value in measured.scalars.items()}
-    variables["estimate_by_head"] = (("place", "head", "span"), measured.heads)
-    variables["drop"] = (("span", "token"), measured.drops)
-    variables["log_likelihood"] = ("token", measured.log_p)
-    variables |= {
-        f"statement_{name}": (("statement", "span"), values) for name, values in measured.by_statement.items()
-    }
-    coords: dict[str, Any] = {
-        "span": np.arange(len(spans)),
-        "level": ("span", [span.level for span in spans]),
-        "text": ("span", [span.text for span in spans]),
-        "start": ("span", [span.start for span in spans]),
-        "end": ("span", [span.end for span in spans]),
-        "parent": ("span", [span.parent for span in spans]),
-        "first_token": ("span", [int(np.flatnonzero(span.tokens)[0]) for span in spans]),
-        "last_token": ("span", [int(np.flatnonzero(span.tokens)[-1]) for span in spans]),
-        "piece": ("token", list(pieces)),
-        "written": ("token", list(texts)),
-        "part": ("place", [part for part, _ in places]),
-        "layer": ("place", [layer for _, layer in places]),
-        "head": np.arange(measured.heads.shape[1]),
-        "statement": np.arange(len(measured.statements)),
-        "statement_text": ("statement", ["".join(texts[start:end]) for start, end in measured.statements]),
-        "statement_first": ("statement", [start for start, _ in measured.statements]),
-        "statement_end": ("statement", [end for _, end in measured.statements]),
-    }
-    if measured.pairs:
-        one, other, together, more = (list(column) for column in zip(*measured.pairs, strict=True))
-        coords |= {"first": ("pair", one), "second": ("pair", other)}
-        variables |= {"together": ("pair", together), "interaction": ("pair", more)}
-    if measured.through:
-        at, head, estimate, drop = (list(column) for column in zip(*measured.through, strict=True))
-        coords |= {"through_place": ("through", at), "through_head": ("through", head)}
-        variables |= {"through_estimate": ("through", estimate), "through_masked": ("through", drop)}
-    if measured.without is not None:
-        coords["without"] = ("span", list(measured.without))
-    result = xr.Dataset(variables, coords=coords, attrs=describe(meta))
-    for name, (_, units, about) in FIGURES.items():
-        result[name].attrs |= {"units": units, "description": about}
-    return result
 
 
 def table(result: xr.Dataset) -> pd.DataFrame:

@@ -10,7 +10,6 @@ from typing import Any, Literal
 import numpy as np
 import xarray as xr
 
-import headscope
 from headscope.analyses.why import statistics
 from headscope.analyses.why.asked import Asked
 from headscope.analyses.why.spans import Source
@@ -121,7 +120,6 @@ class SourcesView(Showable):
         about = {
             "title": self._payload["title"],
             "description": json.dumps({name: self._payload[name] for name in ("model", "answer", "state")}),
-            "creator": f"headscope {headscope.__version__}",
         }
         heading = self._payload["title"] if title else None
         return picture(kind, self._payload, self.blobs, width=width, dots=dots, title=heading, about=about)

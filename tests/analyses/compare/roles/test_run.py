@@ -14,6 +14,8 @@ from headscope.corpora.shipped import shipped
 from headscope.errors import InputError
 from headscope.models import Model
 from headscope.runs.task import Task
+from headscope.views.blocks import rows_of
+from headscope.views.terminal import written
 from tests.helpers.compared_models import perturbed
 from tests.helpers.small_models import seeing, small_bert
 from tests.helpers.small_tokenizers import demo as wordpiece
@@ -59,5 +61,5 @@ def test_models_of_pictures_are_compared() -> None:
     assert (found.changes["change"] == "kept").all()
     named, table = f"{model.name} · {shipped('images').name}", found.by_role
     assert repr(found).startswith(f"The roles of two models\n{named}")
-    assert table.head(8).to_string(index=False) in repr(found)
+    assert written(rows_of(table)) in repr(found)
     assert found._repr_html_().startswith(f"<p><b>The roles of two models</b><br>{named}")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from headscope.analyses.shown import Page, Picture, Shown, drawn, of_section
+from headscope.analyses.shown import Page, Picture, Shown
 from headscope.core.validation import Level
 
 
@@ -27,12 +25,17 @@ def shown(
         level: up to which q a head is said to differ.
     """
     from headscope.analyses.compare.groups.section import Groups
+    from headscope.views.blobs import Blobs
 
     def viewed(path: Path) -> str:
         result.view().save(path)
         return "an input of each group"
 
+    def drawn(path: Path) -> str:
+        result.figure(level=level).save(path)
+        return "a figure"
+
     section = Groups(result.figures, level=level)
-    files = [(figure, drawn(partial(result.figure, level=level))), (view, viewed)]
-    shown = of_section(section, result.table, files, findings=False)
-    return replace(shown, dataset=result.figures, remarks=[section.inputs()])
+    files = [(figure, drawn), (view, viewed)]
+    shown = section.info(Blobs())["blocks"]
+    return Shown(result.table, shown, result.figures, [section.inputs()], files=files)

@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
-from headscope.analyses import tables
 from headscope.analyses.compare.groups import statistics
 from headscope.analyses.compare.groups.statistics import choose_groups
 from headscope.analyses.compare.groups.values import Values, values
@@ -40,7 +39,6 @@ from headscope.runs.options import RunOptions
 from headscope.runs.provenance import COMMAND
 from headscope.statistics.design import Design
 from headscope.statistics.draws import PERMUTATIONS
-from headscope.views.charts import Figure
 from headscope.views.view import View
 
 MEASURES = ("surface", "patterns")
@@ -63,11 +61,6 @@ class Groups(Comparison):
     inputs: Values
     second: np.ndarray[tuple[int], np.dtype[np.bool_]]
 
-    @property
-    def table(self) -> pd.DataFrame:
-        """One row a measure and head, with `headscope.analyses.compare.groups.statistics.COLUMNS`."""
-        return statistics.table(self.figures)
-
     @validated
     def differing(self, level: Level = statistics.LEVEL) -> pd.DataFrame:
         """The rows of the table whose q is at most `level`, the largest effects first; none where nothing differs."""
@@ -77,16 +70,6 @@ class Groups(Comparison):
     def sentence(self, level: Level = statistics.LEVEL) -> str:
         """One sentence: how many heads differ, or that none does."""
         return statistics.sentence(self.figures, level)
-
-    def figure(
-        self, measures: Sequence[str] | None = None, *, level: float = statistics.LEVEL, **look: Any
-    ) -> Figure:
-        """Effect sizes of every head, a panel a measure; heads whose q is at most `level` have an edge.
-
-        By default the six measures of the smallest q. `theme`, `width` and `title` are as in
-        `headscope.figure`. The figure shows itself in a notebook, and has ``save("groups.svg")``.
-        """
-        return tables.figure(self.figures, measures, level=level, **look)
 
     def view(
         self, measure: str | None = None, layer: int | None = None, head: int | None = None, **state: Any

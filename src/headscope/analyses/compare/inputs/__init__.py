@@ -19,6 +19,8 @@ ANALYSIS = Analysis(
             ".html, .svg, .pdf, .png: A − B; .parquet, .csv, .json, .tex, .nc: figures.",
             (*PAGES, *TABLES, ".nc"),
         ),
-        shows="command:shown",
     ),
+    axis="change",
+    section="run:findings",
+    table="run:table",
 )

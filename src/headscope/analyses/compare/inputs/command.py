@@ -1,11 +1,8 @@
-"""`headscope compare inputs`: two texts or pairs, and what it says of them."""
+"""`headscope compare inputs`: two texts or pairs."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
-
-from headscope.analyses.shown import Shown, tabulated
 
 
 def run(
@@ -24,20 +21,3 @@ def run(
 
     a, b = ((text if pair is None else (text, pair)) for text, pair in ((first, pair1), (second, pair2)))
     return inputs(model, a, b, **options)
-
-
-def shown(result: Any) -> Shown:
-    """The heads that differ most."""
-
-    def viewed(path: Path) -> str:
-        result.view().save(path)
-        return "the first minus the second"
-
-    rows: Any = result.table
-    rows = rows.drop_duplicates(["layer", "head"])
-    rows = rows.sort_values("js", ascending=False, kind="stable", ignore_index=True)
-    lines = [
-        "the heads that differ most (Jensen–Shannon, nats a row; the weight that changed most, A − B)",
-        tabulated(rows, dropped=("measure", "a", "b", "difference")),
-    ]
-    return Shown(result.table, "\n".join(lines), result.figures, drawn=viewed)

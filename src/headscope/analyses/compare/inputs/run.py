@@ -14,10 +14,11 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.analyses.compare.models.statistics import drift, with_rest
-from headscope.analyses.result import PICTURES, Comparison
+from headscope.analyses.result import Comparison
 from headscope.attention.one import capture
 from headscope.core.arrays import Ints
 from headscope.core.maps import AttentionMaps
+from headscope.core.saving import PAGES
 from headscope.core.tokens import Tokens
 from headscope.core.validation import validated
 from headscope.errors import InputError
@@ -29,6 +30,7 @@ from headscope.measures.tidy import labelled, tidy
 from headscope.models import Model
 from headscope.runs.long import described
 from headscope.runs.provenance import COMMAND
+from headscope.views.blocks import Block, rows_of
 from headscope.views.view import View
 
 Align = Literal["position", "word"]
@@ -117,6 +119,16 @@ def table(dataset: xr.Dataset) -> pd.DataFrame:
     return tidy(dataset, COLUMNS, "a")
 
 
+def findings(figures: xr.Dataset) -> list[str | Block]:
+    """The heads that differ most."""
+    rows: Any = table(figures)
+    rows = rows.drop_duplicates(["layer", "head"]).sort_values("js", ascending=False, kind="stable")
+    return [
+        "the heads that differ most (Jensen–Shannon, nats a row; the weight that changed most, A − B)",
+        *rows_of(rows, dropped=("measure", "a", "b", "difference")),
+    ]
+
+
 def _moved(a: AttentionMaps, b: AttentionMaps) -> dict[str, Any]:
     """How the aligned rows of each head differ, over (layer, head)."""
     start = int(a.causal)
@@ -174,18 +186,13 @@ class Inputs(Comparison):
     model: Model
     texts: tuple[Text, Text]
 
-    @property
-    def table(self) -> pd.DataFrame:
-        """One row a measure and head, with `headscope.analyses.compare.inputs.run.COLUMNS`."""
-        return table(self.figures)
-
     def save(self, path: str | os.PathLike[str], *, raw: bool = False) -> Path:
         """Write it as its suffix says, and return the path: the explorer of A − B as ``.html``, ``.svg``, ``.pdf`` or
         ``.png``, the table as ``.csv``, ``.parquet``, ``.json`` or ``.tex``, the figures as ``.nc``.
 
         Raises `InputError` for another suffix, and where nothing can be written.
         """
-        if Path(path).suffix.lower() in (".html", *PICTURES):
+        if Path(path).suffix.lower() in PAGES:
             return Path(self.view().save(path))
         return super().save(path, raw=raw)
 

@@ -27,6 +27,7 @@ ANALYSIS = Analysis(
     ),
     estimate="run:estimate",
     axis="js_layer",
+    section="section:moved",
     table="statistics:table",
     figure="statistics:figure",
     sections=(

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from headscope.analyses.shown import Picture, Save, Shown, Table, drawn, tabulated
+from headscope.analyses.record import Analysis
+from headscope.analyses.shown import Picture, Save, Shown, Table, of_result
 from headscope.core.counts import plural
 from headscope.core.validation import Seed
 from headscope.errors import InputError
+
+if TYPE_CHECKING:
+    from headscope.views.blocks import Block
 
 
 def read(items: Sequence[str], *, models: Any, reading: Any) -> tuple[Any, Any, Any]:
@@ -102,11 +106,14 @@ def run(
         return Compared(result, None, (f"roles were not compared: {error}",))
 
 
-def shown(result: Compared, *, figure: Picture | None = None, roles: Path | None = None) -> Shown:
+def shown(
+    result: Compared, *, analysis: Analysis, figure: Picture | None = None, roles: Path | None = None
+) -> Shown:
     """The heads that moved most, and what roles became.
 
     Args:
         result: what was compared.
+        analysis: the record of models.
         figure: also a figure: .svg, .pdf or .png.
         roles: also what each head's roles became: .parquet, .csv, .json or .tex.
     """
@@ -119,35 +126,27 @@ def shown(result: Compared, *, figure: Picture | None = None, roles: Path | None
     by_role: Any = result.roles
     heads, remarks = result.heads, [*result.remarks]
     changes: Any = None if by_role is None else by_role.by_role if heads is None else by_role.changes
+    by_roles = [] if by_role is None or roles is not None else _roles(by_role, shaped=heads is not None)
     files: list[tuple[Path | None, Save]] = [(roles, saved)]
-    by_roles = "" if by_role is None or roles is not None else _roles(by_role, shaped=heads is not None)
     if heads is None:
         assert by_role is not None
-        described = {"a": by_role.a.attrs["meta"], "b": by_role.b.attrs["meta"]}
-        return Shown(changes, by_roles, described=described, remarks=remarks, files=files)
+        changes.attrs["meta"] = {"a": by_role.a.attrs["meta"], "b": by_role.b.attrs["meta"]}
+        return Shown(changes, by_roles, remarks=remarks, files=files)
     if description(heads.figures)["over"] == "words":
         remarks.insert(0, "the tokenizers differ: compared on words, without special tokens")
-    lines = [
-        "the heads that moved most (Jensen–Shannon, nats a row; cosine of the rows)",
-        tabulated(heads.drift),
-        "\nmeans of layers",
-        tabulated(heads.layers, most=len(heads.layers)),
-        *filter(None, [by_roles]),
-    ]
-    files.append((figure, drawn(heads.figure)))
-    return Shown(heads.table, "\n".join(lines), heads.figures, remarks=remarks, files=files)
+    shown = of_result(heads, analysis=analysis, figure=figure)
+    return replace(shown, blocks=[*shown.blocks, *by_roles], remarks=remarks, files=[*files, *shown.files])
 
 
-def _roles(result: Any, *, shaped: bool) -> str:
+def _roles(result: Any, *, shaped: bool) -> list[Block]:
     """What the roles became."""
     from headscope.analyses.compare.roles.run import CHANGES
+    from headscope.views.blocks import paragraph, rows_of
 
     counts: Any = result.by_role
-    lines = [
-        "\nroles of A and B",
-        tabulated(counts, most=len(counts)) if len(counts) else "no head of either has a role",
-    ]
+    none = [paragraph("no head of either has a role")]
+    lines = [paragraph("\nroles of A and B"), *(rows_of(counts, most=len(counts)) if len(counts) else none)]
     if shaped:
         count = result.changes["change"].value_counts()
-        lines.append(", ".join(f"{int(count.get(name, 0))} {name}" for name in CHANGES))
-    return "\n".join(lines)
+        lines.append(paragraph(", ".join(f"{int(count.get(name, 0))} {name}" for name in CHANGES)))
+    return lines

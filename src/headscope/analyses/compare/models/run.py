@@ -15,7 +15,6 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import torch
 import xarray as xr
 
-from headscope.analyses import tables
 from headscope.analyses.compare.models import statistics, words
 from headscope.analyses.compare.models.shapes import check_shapes, counterparts
 from headscope.analyses.options import Reading, with_options
@@ -37,7 +36,6 @@ from headscope.runs.options import RunOptions
 from headscope.runs.provenance import COMMAND
 from headscope.runs.rows import Found
 from headscope.runs.task import Task
-from headscope.views.charts import Figure
 
 MEASURES = ("surface", "patterns")
 """What is compared unless measures are named."""
@@ -60,11 +58,6 @@ class Models(Comparison):
     measures: Sequence[Measure]
 
     @property
-    def table(self) -> pd.DataFrame:
-        """One row a measure and head, with `headscope.analyses.compare.models.statistics.COLUMNS`."""
-        return statistics.table(self.figures)
-
-    @property
     def drift(self) -> pd.DataFrame:
         """One row a head, those that moved most first."""
         return statistics.by_drift(self.figures)
@@ -73,14 +66,6 @@ class Models(Comparison):
     def layers(self) -> pd.DataFrame:
         """One row a layer: the means over its heads."""
         return statistics.by_layer(self.figures)
-
-    def figure(self, **look: Any) -> Figure:
-        """How far every head moved, and the mean of each layer with its 95 % interval.
-
-        `theme`, `width` and `title` are as in `headscope.figure`. The figure shows itself in a notebook, and
-        has ``save("models.svg")``.
-        """
-        return tables.figure(self.figures, **look)
 
 
 @with_options(batch_size=16)

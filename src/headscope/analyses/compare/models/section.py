@@ -8,6 +8,7 @@ from typing import Any, Literal, TypedDict
 
 import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
+import xarray as xr
 
 from headscope.analyses.compare.models import statistics as two_models
 from headscope.analyses.compare.models.summary import Comparison
@@ -314,3 +315,14 @@ def _compared(dataset: Any, heads: list[Head]) -> list[tuple[ComparedMeasure, in
         )
         measures.append((float(np.abs(difference[there]).max()) / scale, info, int(n[there].max())))
     return [(info, n) for _, info, n in sorted(measures, key=lambda row: -row[0])]
+
+
+def moved(figures: xr.Dataset) -> list[str | Block]:
+    """The heads that moved most, and the means of layers."""
+    layers = two_models.by_layer(figures)
+    return [
+        "the heads that moved most (Jensen–Shannon, nats a row; cosine of the rows)",
+        *blocks.rows_of(two_models.by_drift(figures)),
+        "\nmeans of layers",
+        *blocks.rows_of(layers, most=len(layers)),
+    ]

@@ -26,6 +26,7 @@ from headscope.models import Model
 from headscope.runs.inputs import unwatched
 from headscope.statistics.jackknife import differs, interval
 from headscope.statistics.significance import false_discovery
+from headscope.views.blocks import Block, rows_of
 
 COLUMNS = (
     *("layer", "head", "paper", "role", "a", "b", "change", "q_a", "q_b"),
@@ -167,8 +168,8 @@ class Roles(Shows):
         a, b = self.a.attrs["meta"], self.b.attrs["meta"]
         return {**a, "models": [a["model"], b["model"]]}
 
-    def _rows(self) -> pd.DataFrame:
-        return self.by_role
+    def _blocks(self) -> Sequence[Block]:
+        return rows_of(self.by_role)
 
 
 @with_options()

@@ -21,9 +21,9 @@ ANALYSIS = Analysis(
         ),
         reads="command:read",
         named={"files": "corpus"},
-        shows="command:shown",
     ),
     axis="checkpoint",
+    section="run:largest",
     table="run:table",
     figure="run:figure",
 )

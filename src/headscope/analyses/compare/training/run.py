@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
-from headscope.analyses import tables
 from headscope.analyses.measure.run import measure
 from headscope.analyses.result import Comparison
 from headscope.attention.load import load
@@ -28,6 +27,7 @@ from headscope.measures.measure import Measure
 from headscope.measures.tidy import AXES, labelled, tidy
 from headscope.models import Model
 from headscope.models.revision import name_and_revision
+from headscope.views.blocks import Block, matrix
 from headscope.views.charts import Chart, Figure, measures_to_draw, meta_of, numbers, texts
 
 COLUMNS = ("checkpoint", "layer", "head", "paper", "measure", "value", "se", "n", "chance")
@@ -50,27 +50,16 @@ class Training(Comparison):
 
     figures: xr.Dataset
 
-    @property
-    def table(self) -> pd.DataFrame:
-        """One row a checkpoint, measure and head, with `COLUMNS`."""
-        return table(self.figures)
-
-    def figure(
-        self,
-        measures: Sequence[str] | None = None,
-        **look: Any,
-    ) -> Figure:
-        """Measures over checkpoints, a panel a measure, a line a head; by default the six that changed most.
-
-        `theme`, `width` and `title` are as in `headscope.figure`. The figure shows itself in a notebook, and
-        has ``save("training.svg")``.
-        """
-        return tables.figure(self.figures, measures, **look)
-
 
 def table(dataset: xr.Dataset) -> pd.DataFrame:
     """One row a checkpoint, measure and head, with `COLUMNS`. Heads that a layer does not have have no row."""
     return tidy(dataset, COLUMNS, "value", ("checkpoint", *AXES))
+
+
+def largest(dataset: xr.Dataset) -> list[str | Block]:
+    """The largest value of a head at each checkpoint."""
+    values = dataset["value"].max(("layer", "head")).transpose("measure", "checkpoint")
+    return ["the largest value of a head at each checkpoint", matrix(values)]
 
 
 @validated

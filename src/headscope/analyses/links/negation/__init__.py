@@ -25,6 +25,7 @@ ANALYSIS = Analysis(
     ),
     estimate="run:estimate",
     axis="block",
+    section="section:section",
     table="statistics:table",
     merge="run:merge",
 )

@@ -1,18 +1,20 @@
-"""What ``headscope links --together`` says of heads together."""
+"""What is said of heads together."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from headscope.analyses.shown import Shown, tabulated
+import xarray as xr
+
+from headscope.analyses.links.combine.statistics import table
+from headscope.measures.dataset import description
+from headscope.views.blocks import Block, rows_of
 
 
-def shown(dataset: Any) -> Shown:
+def section(dataset: xr.Dataset) -> list[str | Block]:
     """The scores of heads together."""
-    from headscope.measures.dataset import description
-
     described = description(dataset)
-    rows: Any = dataset.table()
+    rows: Any = table(dataset)
     few, clusters, remarks = rows["accuracy"].isna(), described["clusters"], list[str]()
     if few.any():
         labels = rows["label"][few].nunique()
@@ -24,5 +26,4 @@ def shown(dataset: Any) -> Shown:
         f"chosen and fitted on one half of the {clusters}, scored on the other, both ways; intervals over {clusters}"
     )
     shown = rows.assign(system=rows["system"].mask(few, ""))[~few | ~rows.duplicated("label")]
-    text = tabulated(shown, most=len(shown))
-    return Shown(rows, text, dataset, remarks=remarks)
+    return [*rows_of(shown, most=len(shown)), *remarks]
