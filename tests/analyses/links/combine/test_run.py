@@ -16,6 +16,7 @@ from transformers import BartConfig, BartModel, GPT2Config, GPT2Model
 import headscope as hs
 from headscope.analyses.links.combine import run as combine
 from headscope.analyses.links.questions import ALL
+from headscope.analyses.links.run import Links
 from headscope.attention.record import AttentionRecord
 from headscope.core.arrays import Bools
 from headscope.errors import HeadscopeWarning
@@ -25,6 +26,15 @@ from tests.helpers.small_tokenizers import listed, roberta
 from tests.helpers.typed import Typed
 
 ACIDS = "ACDEFGHIKLMNPQRSTVWY"
+
+
+def with_maps(model: Model, **more: Any) -> Links:
+    """Links that keep the maps of all heads."""
+    engine = Links(model, **more)
+    engine.look = combine._maps
+    return engine
+
+
 LENGTHS = range(24, 48)
 PLANTED = ((0, 1), (2, 3))
 """Each of these heads carries every other contact."""
@@ -133,13 +143,13 @@ def test_the_maps_of_few_tokens_are_in_memory_together(
     protein_model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batches: list[list[int]] = []
-    run = combine._Maps.run
+    run = Links.run
 
     def watched(self: Any, batch: Any) -> Any:
         batches.append([len(asked.tokens) for asked in batch])
         return run(self, batch)
 
-    monkeypatch.setattr(combine._Maps, "run", watched)
+    monkeypatch.setattr(Links, "run", watched)
     texts = ["ACDEFGHIKL" * 20] * 3 + ["ACDE" * 10] * 20
     hs.combine_heads(protein_model, hs.corpora.linked(texts, [[(0, 3)]] * len(texts)))
     assert max(sum(lengths) for lengths in batches) <= 512
@@ -191,7 +201,7 @@ def test_heads_alone_score_as_links_says(kind: str, protein_model: Model) -> Non
         assert cluster == asked.document
         sums.append(combine._alone(pairs, np.arange(len(pairs.labels))))
 
-    engine = combine._Maps(model, offsets=())
+    engine = with_maps(model, offsets=())
     engine.full = False
     run = combine._Run(engine, corpus, None, 0, 100, None, 8, False)
     run.over_inputs(work, "")
@@ -217,7 +227,7 @@ def test_pairs_without_direction_are_of_symmetric_maps_without_special_tokens(
         hs.Link(shift(source), tuple(map(shift, targets)), name, unit=unit)
         for name, (source, targets) in zip("ab", (a, b), strict=True)
     ]
-    engine = combine._Maps(protein_model, directions=["row"], offsets=())
+    engine = with_maps(protein_model, directions=["row"], offsets=())
     engine.full = False
     corpus = hs.corpora.linked([text], [links])
     combine._Run(engine, corpus, 6, 0, 9, None, 1, False).over_inputs(
@@ -247,13 +257,13 @@ def test_pairs_without_direction_are_of_symmetric_maps_without_special_tokens(
 
 
 def test_documents_are_in_one_half_and_halves_are_equal(protein_model: Model) -> None:
-    run = combine._Run(combine._Maps(protein_model), [], None, 3, 10, None, 8, False)
+    run = combine._Run(with_maps(protein_model), [], None, 3, 10, None, 8, False)
     halves = [run._half(cluster) for cluster in range(200)]
     assert sum(halves) == 100
     assert all(a != b for a, b in zip(halves[::2], halves[1::2], strict=True))
     assert 30 < sum(halves[::2]) < 70
     assert halves != [
-        combine._Run(run._engine, [], None, 4, 10, None, 8, False)._half(one) for one in range(200)
+        combine._Run(run.engine, [], None, 4, 10, None, 8, False)._half(one) for one in range(200)
     ]
 
 
