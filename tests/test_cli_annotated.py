@@ -197,7 +197,7 @@ def test_an_estimate_ends_no_run(typed: Typed, monkeypatch: pytest.MonkeyPatch) 
     """The first windows have no antecedent: there is an estimate still; where there is none, the run goes on."""
     body = "".join(f"# newdoc\n{sentence(number, 6, antecedent=number > 90)}" for number in range(1, 100))
     Path("late.conllu").write_text("# global.Entity = eid-etype-head\n" + body, encoding="utf-8")
-    monkeypatch.setattr("headscope.console.options.LONG_TREES", 1)
+    monkeypatch.setattr("headscope.console.options.LONG", 1)
     assert re.match(
         r"99 sentences, 792 tokens: about \d+ s on cpu", typed("coref", "late.conllu", "--estimate").out
     )

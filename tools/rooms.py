@@ -186,7 +186,7 @@ def table() -> str:
     lines = ["| analysis | function | command | sections of the report | result |", "|---|---|---|---|---|"]
     for one in analyses().values():
         sections = " ".join(f"`{entry.name}`" for entry in one.sections)
-        command = f"`headscope {one.command.words}`" if one.command else ""
+        command = f"`headscope {one.command}`" if one.command else ""
         result = ", ".join(
             name for name in ("estimate", "table", "figure", "view", "merge") if getattr(one, name)
         )

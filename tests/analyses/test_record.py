@@ -8,6 +8,7 @@ import pytest
 
 from headscope.analyses import analyses
 from headscope.analyses.record import Analysis, entries
+from headscope.console.commands import Made
 
 
 @pytest.mark.parametrize("analysis", analyses().values(), ids=lambda analysis: analysis.name)
@@ -18,7 +19,8 @@ def test_what_a_record_names_is_there(analysis: Analysis) -> None:
     ]
     paths += [entry.make for entry in analysis.sections]
     if analysis.command:
-        paths += [*analysis.command.functions, analysis.command.estimates]
+        made = Made(analysis)
+        paths += [*made.functions, made.estimates]
     for path in filter(None, paths):
         assert callable(analysis.load(path)), path
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import pytest
 
 from headscope.analyses import analyses
-from headscope.analyses.record import Analysis, Command
+from headscope.analyses.record import Analysis
 from headscope.console import functions
 from headscope.console.commands import Made
 from headscope.console.functions import Parameter, check, documented, parameters, sentence, typed
@@ -186,14 +186,14 @@ def test_options_of_a_run_that_a_decorator_makes(made: None) -> None:
     assert typed(taken["limit"].hint)[1]["min"] == 1
 
 
-COMMANDS = [analysis for analysis in analyses().values() if analysis.command is not None]
+COMMANDS = [analysis for analysis in analyses().values() if analysis.command]
 
 
 @pytest.mark.parametrize("analysis", COMMANDS, ids=lambda analysis: analysis.name)
 def test_the_source_says_what_python_knows(analysis: Analysis) -> None:
     """Of every function of a command: names, defaults, and what options their types make."""
     made = Made(analysis)
-    for path in made.command.functions:
+    for path in made.functions:
         function = analysis.load(path)
         known = inspect.signature(function).parameters
         plain = {name: each for name, each in known.items() if each.kind is not each.VAR_KEYWORD}
@@ -211,11 +211,9 @@ def test_the_source_says_what_python_knows(analysis: Analysis) -> None:
 
 @pytest.mark.parametrize("analysis", COMMANDS, ids=lambda analysis: analysis.name)
 def test_every_option_says_what_it_is(analysis: Analysis) -> None:
-    command = analysis.command
-    assert isinstance(command, Command)
     made = Made(analysis)
-    assert {*command.named, *command.metavars} <= {
-        name for path in made.command.functions for name in parameters(analysis.full(path))
+    assert {*analysis.named, *analysis.metavars} <= {
+        name for path in made.functions for name in parameters(analysis.full(path))
     }
     for name, annotation, _ in made._options():
         (option,) = annotation.__metadata__

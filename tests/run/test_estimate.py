@@ -184,6 +184,5 @@ def test_nothing_is_said_of_short_runs(capsys: pytest.CaptureFixture[str]) -> No
     assert not foreseen(False, LONG, lambda: next(lines))
     assert not foreseen(False, LONG + 1, lambda: next(lines), limit=999)
     assert not foreseen(False, LONG + 1, lambda: next(lines), limit=1000)
-    assert not foreseen(False, LONG + 1, lambda: "never", long=2 * LONG)
     found = capsys.readouterr()
     assert (found.out, found.err) == ("one\n", "two\n")

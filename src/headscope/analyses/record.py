@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from headscope.core import lazy
 
@@ -61,73 +61,27 @@ class Entry:
         return self.reads in ("treebank", "coref")
 
 
-class Position(NamedTuple):
-    """What a command is given by its place: what stands for it in the usage, its help, and whether there may be many.
-
-    `takes` names the parameter where a function takes several places in one.
-    """
-
-    name: str
-    help: str
-    many: bool = False
-    required: bool = False
-    takes: str = ""
-
-
-@dataclass(frozen=True)
-class Command:
-    """The command of an analysis: which functions it runs, whose signatures and docstrings say what its options are.
-
-    Paths are relative to the analysis, or begin with ``headscope``. A parameter that several functions have is one
-    option, and each is given what it takes.
-
-    Attributes:
-        words: such as ``compare models``.
-        help: what it does, in a sentence.
-        section: under which heading the help lists it.
-        groups: of options that commands share, in the order of the help: `headscope.console.commands.GROUPS`.
-        positions: what is given by its place.
-        reads: makes a corpus of what is given by its place; where it is empty, the function that runs is given that.
-        runs: by default the analysis' function.
-        more: other functions than the analysis' that `runs` hands options to.
-        shows: makes a `Shown` of a result; by default `headscope.analyses.shown.of_result`.
-        estimates: says what a run will take; by default the analysis' estimate.
-        checks: refuses what does not go together, before anything is read.
-        named: parameters that are typed by another name; of a list one that may be repeated. An empty one is no option.
-        metavars: what stands for values, where their type does not tell.
-        output: what ``-o`` takes, and the suffixes it may have; by default those of tables and datasets.
-    """
-
-    words: str
-    help: str
-    groups: tuple[str, ...] = ("model", "table")
-    positions: tuple[Position, ...] = ()
-    reads: str = ""
-    runs: str = ""
-    more: tuple[str, ...] = ()
-    shows: str = "headscope.analyses.shown:of_result"
-    estimates: str = ""
-    checks: str = ""
-    named: Mapping[str, str] = field(default_factory=dict[str, str])
-    metavars: Mapping[str, str] = field(default_factory=dict[str, str])
-    output: tuple[str, tuple[str, ...]] = ("", ())
-    section: str = "Measure"
-
-    @property
-    def functions(self) -> tuple[str, ...]:
-        """All functions whose parameters are options, in the order of the help."""
-        return tuple(filter(None, (self.reads, self.runs, *self.more, self.shows, self.checks)))
-
-
 @dataclass(frozen=True)
 class Analysis:
-    """One analysis. Paths such as ``run:syntax`` are relative to its package and loaded when they are first used.
+    """One analysis, and its command, whose options the signatures and docstrings of what it runs say.
+
+    Paths such as ``run:syntax`` are relative to its package and loaded when they are first used. ``command.py`` has
+    what a command does and its function does not: see docs/architecture.md.
 
     Attributes:
         name: what it is called.
         order: where its command stands in the help, and when its sections are made.
         function: its public function.
-        command: its command.
+        command: what is typed for it, such as ``compare models``; empty: it has no command.
+        help: what the command does, in a sentence.
+        heading: under which heading the help lists it.
+        groups: of options that commands share, in the order of the help: `headscope.console.commands.GROUPS`.
+        positions: what is given by its place: what stands for it in the usage, and its help.
+        reads: makes a corpus of what is given by its place; where it is empty, the function that runs is given that.
+        more: other functions that ``run`` of ``command.py`` hands options to.
+        named: parameters that are typed by another name; of a list one that may be repeated. An empty one is no option.
+        metavars: what stands for values, where their type does not tell.
+        output: what ``-o`` takes, and the suffixes it may have; by default those of tables and datasets.
         estimate: says in one line what a run will take.
         axis: the axis, or variable, by which `headscope.table` and `headscope.figure` know its results.
         section: makes of a result its `Section`, or the blocks alone, which the page and the terminal show.
@@ -143,7 +97,16 @@ class Analysis:
     name: str
     order: int
     function: str
-    command: Command | None = None
+    command: str = ""
+    help: str = ""
+    heading: str = "Measure"
+    groups: tuple[str, ...] = ("model", "table")
+    positions: Mapping[str, str] = field(default_factory=dict[str, str])
+    reads: str = ""
+    more: tuple[str, ...] = ()
+    named: Mapping[str, str] = field(default_factory=dict[str, str])
+    metavars: Mapping[str, str] = field(default_factory=dict[str, str])
+    output: tuple[str, tuple[str, ...]] = ("", ())
     estimate: str = ""
     axis: str = ""
     section: str = ""

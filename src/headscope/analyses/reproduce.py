@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from headscope.analyses import analyses
-from headscope.analyses.record import Command, entries
+from headscope.analyses.record import Analysis, entries
 
 READING = {"--format", "--pack", "--documents", "--text-field"}
 """Options that say how texts are read."""
@@ -53,7 +53,7 @@ class Typed:
 
     def command(self, name: str, *words: str) -> str:
         """A command on the same corpus and model."""
-        read_by = self.read_by if "inputs" in _command(name).groups else ""
+        read_by = self.read_by if "inputs" in _analysis(name).groups else ""
         files = [word for text in self.texts for word in (read_by, text) if word]
         return self._line(name, *files, *self._options(name), words=words, limit=self.limit)
 
@@ -115,9 +115,9 @@ class Typed:
 
     def _options(self, name: str, *, built_in: bool = False) -> list[str]:
         """Of the options those that a command takes, and that mean something there."""
-        command = _command(name)
-        texts = not built_in and {"texts", "inputs", "reading"} & {*command.groups}
-        no = set[str]() if texts else READING if command.reads and not built_in else READING | BROKEN
+        analysis = _analysis(name)
+        texts = not built_in and {"texts", "inputs", "reading"} & {*analysis.groups}
+        no = set[str]() if texts else READING if analysis.reads and not built_in else READING | BROKEN
         return _words({option: value for option, value in self.options.items() if option not in no})
 
     def _line(self, *first: str, words: Sequence[str], limit: int | None) -> str:
@@ -125,8 +125,8 @@ class Typed:
         return shlex.join(["headscope", *first, *most, *words])
 
 
-def _command(name: str) -> Command:
-    return next(one.command for one in analyses().values() if one.command and one.command.words == name)
+def _analysis(name: str) -> Analysis:
+    return next(one for one in analyses().values() if one.command == name)
 
 
 def _words(options: Mapping[str, str]) -> list[str]:

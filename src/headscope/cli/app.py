@@ -96,11 +96,10 @@ class _Sections(_Group):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         for title, (others, example) in SECTIONS.items():
-            records = [analysis.command for analysis in analyses().values()]
             names = [
-                record.words
-                for record in records
-                if record and record.section == title and " " not in record.words
+                record.command
+                for record in analyses().values()
+                if record.command and record.heading == title and " " not in record.command
             ]
             with formatter.section(title):
                 formatter.write_dl([(name, self.summaries[name]) for name in (*names, *others.split())])
@@ -166,7 +165,7 @@ def _made(analysis: Analysis, name: str) -> Any:
     from headscope.console.commands import Made
 
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-    text = analysis.command.help if analysis.command else ""
+    text = analysis.help
     alone.command(name, cls=HelpCommand, help=text, short_help=text)(Made(analysis).function())
     return typer.main.get_command(alone)
 
@@ -176,9 +175,9 @@ def commands() -> Any:
     """All commands, as they read their words: built once a process, those of analyses when they are asked for."""
     later: dict[str, dict[str, tuple[str, Callable[[], Any]]]] = {}
     for analysis in analyses().values():
-        if analysis.command is not None:
-            group, _, name = analysis.command.words.rpartition(" ")
-            later.setdefault(group, {})[name] = analysis.command.help, partial(_made, analysis, name)
+        if analysis.command:
+            group, _, name = analysis.command.rpartition(" ")
+            later.setdefault(group, {})[name] = analysis.help, partial(_made, analysis, name)
     root: Any = typer.main.get_command(app)
     for name, text in GROUPS.items():
         group = _Group(name=name, help=text, short_help=text, no_args_is_help=True, rich_markup_mode=None)

@@ -30,12 +30,12 @@ def merge(
     """
     from headscope.analyses.merge import analysis_of
     from headscope.analyses.merge import merge as run
+    from headscope.console.commands import Made
 
     analysis = analysis_of(parts)
-    assert analysis.command is not None
-    table.check(analysis.command.output[1])
+    table.check(analysis.output[1])
     console.check_places(map, suffixes=(*console.TABLES, *console.PICTURES))
-    shown = analysis.load(analysis.command.shows)
+    shown = analysis.load(Made(analysis).shows)
     given: dict[str, Any] = {"analysis": analysis, "map": map, "seed": seed}
     taken = inspect.signature(shown).parameters
     if map is not None and "map" not in taken:

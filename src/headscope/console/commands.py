@@ -5,21 +5,33 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, get_args
 
 import typer
 
 from headscope.analyses import analyses
-from headscope.analyses.record import Analysis, Command
+from headscope.analyses.record import Analysis
 from headscope.analyses.shown import Written
 from headscope.console import options as console
 from headscope.console import sources
 from headscope.console.engines import EngineOptions
-from headscope.console.functions import Parameter, check, documented, parameters, sentence, typed
-from headscope.console.groups import parameters_of
+from headscope.console.functions import (
+    Parameter,
+    check,
+    defined,
+    documented,
+    optional,
+    parameters,
+    sentence,
+    several,
+    typed,
+)
+from headscope.console.groups import command, made
 from headscope.errors import InputError
+
+_SHOWN = "headscope.analyses.shown:of_result"
 
 GROUPS: Mapping[str, type] = {
     "texts": sources.TextOptions,
@@ -37,9 +49,6 @@ GROUPS: Mapping[str, type] = {
 SHARED: Mapping[str, Any] = {
     "strict": console.Strict,
     "resume": console.Resume,
-    "preset": Annotated[
-        Literal["clark2019"] | None, typer.Option(help="Follow the released code of a paper.")
-    ],
 }
 """Parameters that are the same option in all commands."""
 
@@ -51,36 +60,41 @@ _UNTIMED = {"progress", "resume", "shard", "part", "skip_failures", "vectors"}
 
 
 class Made:
-    """The command of one analysis.
+    """The command of one analysis: the functions of its record, or those in ``command.py`` that stand for them.
 
     Attributes:
-        analysis, command: its record.
+        analysis: its record.
+        reads, runs, shows, estimates, checks: what it calls; empty: it does without.
+        functions: all whose parameters are options, in the order of the help.
         groups: of options that it shares with others.
         places: what is given by its place, by the parameter that takes it.
         options: the parameters that are options of this command alone.
     """
 
     def __init__(self, analysis: Analysis) -> None:
-        assert analysis.command is not None
         self.analysis = analysis
-        command = analysis.command
-        self.command = replace(
-            command,
-            runs=command.runs or analysis.function,
-            more=(*((analysis.function,) if command.runs else ()), *command.more),
-            estimates=command.estimates or analysis.estimate,
+        here = defined(f"{analysis.package}.command")
+        self.reads, self.runs, self.shows, self.estimates, self.checks = (
+            f"command:{name}" if name in here else other
+            for name, other in (
+                ("read", analysis.reads),
+                ("run", analysis.function),
+                ("shown", _SHOWN),
+                ("estimate", analysis.estimate),
+                ("checks", ""),
+            )
         )
-        self.groups = {name: GROUPS[name] for name in self.command.groups}
-        taken = self._taken(self.command.reads or self.command.runs)
+        paths = (self.reads, self.runs, analysis.function, *analysis.more, self.shows, self.checks)
+        self.functions = [*filter(None, dict.fromkeys(paths))]
+        self.groups = {name: GROUPS[name] for name in analysis.groups}
+        self.files = bool(self.reads) and "reading" not in self.groups
+        several = len(analysis.positions) > 1
         ahead = [
             parameter
-            for parameter in taken.values()
+            for parameter in self._taken(self.runs if several or not self.reads else self.reads).values()
             if not parameter.keyword and parameter.name not in _GIVEN
         ]
-        pairs = zip(self.command.positions, [*ahead, *ahead[-1:]], strict=False)
-        self.places = {
-            position.takes or parameter.name: (position, parameter) for position, parameter in pairs
-        }
+        self.places = dict(zip(analysis.positions, ahead, strict=False))
         self.options = {parameter.name: parameter for parameter in self._parameters()}
 
     def _taken(self, path: str) -> Mapping[str, Parameter]:
@@ -89,12 +103,12 @@ class Made:
     def _parameters(self) -> Iterator[Parameter]:
         """The parameters of all functions that neither a group nor a place has, the first of each name."""
         known = {option.name for group in self.groups.values() for option in fields(group)}
-        known |= {*_GIVEN, *self.groups, *self.places}
-        known |= {name for name, written in self.command.named.items() if not written}
+        known |= {*_GIVEN, *self.groups, *(parameter.name for parameter in self.places.values())}
+        known |= {name for name, written in self.analysis.named.items() if not written}
         optional = {"figure": self.analysis.figure, "all_heads": self.analysis.every}
-        if self.command.shows == Command.shows:
+        if self.shows == _SHOWN:
             known |= {name for name, path in optional.items() if not path}
-        for path in self.command.functions:
+        for path in self.functions:
             for name, parameter in self._taken(path).items():
                 if name not in known and parameter.default is not inspect.Parameter.empty:
                     known.add(name)
@@ -102,158 +116,121 @@ class Made:
 
     def function(self) -> Callable[..., None]:
         """The function that Typer makes a command of."""
-        every = [
-            _parameter(*argument) for argument in (*self._positions(), *self._shared(), *self._options())
-        ]
 
         def run(**given: Any) -> None:
             self.run(given)
 
+        every = [
+            _parameter(*argument) for argument in (*self._positions(), *self.groups.items(), *self._options())
+        ]
         run.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in every}
-        return run
+        return command(run, self.analysis.output[0])
 
     def _positions(self) -> Iterator[tuple[str, Any, Any]]:
-        for name, (position, parameter) in self.places.items():
-            files = self.command.reads and "reading" not in self.groups
-            kind: Any = Path if files else typed(parameter.hint, repeatable=position.many)[0]
-            kind = list[Path] if files and position.many else kind
-            argument = typer.Argument(metavar=position.name, help=position.help)
-            if position.required:
-                yield name, Annotated[kind, argument], inspect.Parameter.empty
+        for name, taken in self.places.items():
+            kind: Any = Path if self.files else typed(taken.hint, repeatable=True)[0]
+            kind = list[Path] if self.files and several(taken.hint) else kind
+            argument = typer.Argument(metavar=name, help=self.analysis.positions[name])
+            if optional(taken.hint):
+                yield taken.name, Annotated[kind | None, argument], None
             else:
-                yield name, Annotated[kind | None, argument], None
-
-    def _shared(self) -> Iterator[tuple[str, Any, Any]]:
-        for option in (option for group in self.groups.values() for option in parameters_of(group)):
-            hint, text = option.annotation, self.command.output[0]
-            if option.name == "output" and text:
-                hint = Annotated[Path | None, typer.Option("-o", "--output", help=text)]
-            yield option.name, hint, option.default
+                yield taken.name, Annotated[kind, argument], inspect.Parameter.empty
 
     def _options(self) -> Iterator[tuple[str, Any, Any]]:
         for name, parameter in self.options.items():
             shared = sources.FORMATS.get(parameter.hint) if name == "format" else SHARED.get(name)
             yield name, *(self._option(parameter) if shared is None else (shared, parameter.default))
-        if self.command.reads and "reading" not in self.groups:
+        if self.files:
             yield "distinct", console.Distinct, False
-        if self.command.estimates:
+        if self.estimates:
             yield "estimate", console.Estimate, False
 
     def _option(self, parameter: Parameter) -> tuple[Any, Any]:
         name, default = parameter.name, parameter.default
-        written = self.command.named.get(name, name)
-        kind, more = typed(parameter.hint, repeatable=name in self.command.named)
-        if isinstance(default, tuple):  # what a list is by default the help says
-            default, more["show_default"] = None, False
-        if kind is str and isinstance(default, int):
+        written = self.analysis.named.get(name, name)
+        more = {"metavar": self.analysis.metavars[name]} if name in self.analysis.metavars else {}
+        kind, option = made(parameter.hint, self._help(name), written, name in self.analysis.named, **more)
+        if isinstance(default, tuple):
+            default = [*default]
+        elif kind is str and isinstance(default, int):
             default = str(default)
-        if metavar := self.command.metavars.get(name):
-            more["metavar"] = metavar
-        flag = f"--{written.replace('_', '-')}" if len(written) > 1 else f"-{written}"
-        option = typer.Option(flag, help=self._help(name, kind, parameter.default), **more)
         return Annotated[kind | None if default is None else kind, option], default
 
-    def _help(self, name: str, kind: Any, default: Any) -> str:
+    def _help(self, name: str) -> str:
         """What the functions say of a parameter, the command's own first."""
-        paths = sorted(self.command.functions, key=lambda path: not path.startswith("command:"))
+        paths = sorted(self.functions, key=lambda path: not path.startswith("command:"))
         text = next(filter(None, (documented(self.analysis.full(path)).get(name) for path in paths)), "")
         text = text or self.options[name].doc
         if other := re.match(r"as in `headscope\.(\w+)`", text):
             function = analyses()[other[1]]
             text = parameters(function.full(function.function))[name].doc
-        several = " Repeatable." if get_origin(kind) is list else ""
-        numbers = f" By default {' and '.join(map(str, default))}." if kind == list[int] and default else ""
-        return f"{sentence(text)}{several}{numbers}"
+        return sentence(text)
 
     def run(self, given: dict[str, Any]) -> None:
         """Do what was typed."""
-        groups: dict[str, Any] = {
-            name: group(**{option.name: given[option.name] for option in fields(group)})
-            for name, group in self.groups.items()
-        }
-        table, long = groups["table"], groups.get("long")
-        given |= {"analysis": self.analysis, "progress": True, **groups}
-        given |= long.run(table.output) if long is not None else {}
+        table: console.TableOptions = given["table"]
+        long: console.LongOptions | None = given.get("long")
+        for name in self.groups:
+            given.update(vars(given[name]))
+        given.update(analysis=self.analysis, progress=True)
+        if long is not None:
+            given.update(long.run(table.output))
         self._check(given, table, long is not None and long.shard is not None)
-        if "engines" in groups:
-            given["engine"] = groups["engines"].engine()
+        if "engines" in given:
+            given["engine"] = given["engines"].engine()
         inputs = self._inputs(given)
-        for name, parameter in self.options.items():
-            given[name] = self._value(parameter, given)
+        for name, option in self.options.items():
+            if given[name] and typed(option.hint)[1].get("metavar") == "MODEL":
+                given[name] = given["model"].how.trained.named(given[name])
         if self._foreseen(given, inputs):
             return
-        result = self._call(self.command.runs, given, *inputs)
+        result = self._call(self.runs, given, *inputs)
         if long is None or not long.ends(result, table):
-            table.out(self._call(self.command.shows, given, result))
+            table.out(self._call(self.shows, given, result))
             if given.get("open_"):
                 console.open_page(table.output)
 
-    def _check(self, given: Mapping[str, Any], table: console.TableOptions, shard: bool) -> None:
+    def _check(self, given: dict[str, Any], table: console.TableOptions, shard: bool) -> None:
         """Refuse, before anything is read, what can be told to go wrong."""
-        files = {
-            name: _written(parameter.hint)
-            for name, parameter in self.options.items()
-            if given[name] is not None
-        }
-        for name, written in files.items():
-            if written is not None and shard:
-                raise InputError(f"--{name}: expected no shard, found one; {written.of_parts}")
-        table.check(() if shard else self.command.output[1])
-        for name, written in files.items():
-            if written is not None:
-                console.check_places(given[name], suffixes=written.suffixes)
+        table.check(() if shard else self.analysis.output[1])
         for name, option in self.options.items():
-            check(name, self._value(option, given), option.hint)
-        if self.command.checks:
-            self._call(self.command.checks, given)
+            value = given[name] = _value(option, given[name])
+            check(name, value, option.hint)
+            written = _written(option.hint)
+            if written is not None and value is not None:
+                if shard:
+                    raise InputError(f"--{name}: expected no shard, found one; {written.of_parts}")
+                console.check_places(value, suffixes=written.suffixes)
+        if self.checks:
+            self._call(self.checks, given)
 
     def _inputs(self, given: Mapping[str, Any]) -> list[Any]:
         """What the function is given by its place: the model, and a corpus or what was typed."""
         for name in ("texts", "inputs"):
             if name in self.groups:
                 return [*given[name].inputs(given["model"])]
-        values: list[Any] = [given[name] for name in self.places]
-        if self.command.reads and "reading" in self.groups:
-            return [*self._call(self.command.reads, given, *values)]
-        if self.command.reads:
-            several = [[value] for value in values] if len(values) > 1 else values
-            read = [self._call(self.command.reads, given, value) for value in several]
-            values = read
+        values: list[Any] = [given[taken.name] for taken in self.places.values()]
+        if self.reads and not self.files:
+            return [*self._call(self.reads, given, *values)]
+        if self.files:
+            apart = [[value] for value in values] if len(values) > 1 else values
+            values = [self._call(self.reads, given, value) for value in apart]
         model = given["model"].load()
         values = [value(model) if callable(value) else value for value in values]
         return [model, *(sources.once(value, given.get("distinct", False)) for value in values)]
 
-    def _value(self, parameter: Parameter, given: Mapping[str, Any]) -> Any:
-        """What the function takes for what was typed."""
-        value, metavar = given[parameter.name], typed(parameter.hint)[1].get("metavar", "")
-        if not isinstance(value, str):
-            return value
-        if metavar == "A,B":
-            return value.split(",")
-        if metavar == "MODEL":
-            return given["model"].how.trained.named(value)
-        _, *words = metavar.split("|")
-        if words and value not in words:
-            if not value.isdecimal():
-                expected = f"a whole number or {' or '.join(words)}"
-                raise InputError(f"--{parameter.name}: expected {expected}, found {value!r}")
-            return int(value)
-        return value
-
     def _foreseen(self, given: Mapping[str, Any], inputs: Sequence[Any]) -> bool:
         """Say what the run will take, where that was asked for or it is long: whether it is to stop here."""
-        if not self.command.estimates:
+        if not self.estimates:
             return False
         timed = {name: value for name, value in given.items() if name not in _UNTIMED}
         size = sum(source.size_hint() or 0 for source in inputs if hasattr(source, "size_hint"))
-        trees = self.command.reads.startswith("headscope.console.sources:")
         return console.foreseen(
             given["estimate"],
             size,
-            lambda: str(self._call(self.command.estimates, timed, *inputs)),
+            lambda: str(self._call(self.estimates, timed, *inputs)),
             limit=given["limit"],
-            long=console.LONG_TREES if trees else console.LONG,
         )
 
     def _call(self, path: str, given: Mapping[str, Any], *inputs: Any) -> Any:
@@ -262,25 +239,38 @@ class Made:
         taken = inspect.signature(function).parameters
         names = {*[*taken][len(inputs) :]}
         if any(parameter.kind is parameter.VAR_KEYWORD for parameter in taken.values()):
-            names |= {*given} if path == self.command.checks else self._handed_on()
+            names |= {*given} if path == self.checks else self._handed_on()
         return function(*inputs, **{name: given[name] for name in names if given.get(name) not in (None, [])})
 
     def _handed_on(self) -> set[str]:
         """What functions that take ``**`` hand on: options of the analysis, or of how checkpoints are loaded."""
-        names = {
-            option.name
-            for name in ("checkpoints",)
-            if name in self.groups
-            for option in fields(self.groups[name])
+        loading = fields(console.CheckpointOptions) if "checkpoints" in self.groups else ()
+        return {option.name for option in loading} | {
+            name
+            for path in (self.analysis.function, *self.analysis.more)
+            for name, parameter in self._taken(path).items()
+            if parameter.keyword
         }
-        for path in (self.analysis.function, *self.command.more):
-            taken = inspect.signature(self.analysis.load(path)).parameters.values()
-            names |= {parameter.name for parameter in taken if parameter.kind is parameter.KEYWORD_ONLY}
-        return names
 
 
-def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+def _parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _value(parameter: Parameter, value: Any) -> Any:
+    """What a function takes for what was typed; models are loaded later."""
+    metavar = typed(parameter.hint)[1].get("metavar", "")
+    if not isinstance(value, str):
+        return value
+    if metavar == "A,B":
+        return value.split(",")
+    _, *words = metavar.split("|")
+    if words and value not in words:
+        if not value.isdecimal():
+            expected = f"a whole number or {' or '.join(words)}"
+            raise InputError(f"--{parameter.name}: expected {expected}, found {value!r}")
+        return int(value)
+    return value
 
 
 def _written(hint: Any) -> Written | None:

@@ -72,6 +72,11 @@ def documented(path: str) -> Mapping[str, str]:
     return described(inspect.getdoc(_function(path)) or "")
 
 
+def defined(module: str) -> set[str]:
+    """The names of the functions in a module; none where there is no such file."""
+    return {node.name for node in _statements(module) if isinstance(node, ast.FunctionDef)}
+
+
 @cache
 def _function(path: str) -> Callable[..., Any]:
     """A function of the signature and the docstring that stand in the source, and of the options of a run."""
@@ -153,6 +158,21 @@ def typed(hint: Any, *, repeatable: bool = False) -> tuple[Any, dict[str, Any]]:
             inner, more = typed(get_args(kind)[0])
             return (list[inner], more) if repeatable else (str, {"metavar": "A,B"})
     raise TypeError(f"no option is made of {hint}")
+
+
+def optional(hint: Any) -> bool:
+    """Whether an annotation allows None."""
+    return any(kind is type(None) for kind, _ in _kinds(hint))
+
+
+def several(hint: Any) -> bool:
+    """Whether an annotation allows a list of texts or files.
+
+    >>> several(Path | Sequence[Path]), several(str | tuple[str, str])
+    (True, False)
+    """
+    lists = [kind for kind, _ in _kinds(hint) if get_origin(kind) in (list, Sequence)]
+    return any(part in (str, Path) for kind in lists for part, _ in _kinds(get_args(kind)[0]))
 
 
 def _bounds(kind: type, expected: Expected | None) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import fields, is_dataclass
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 from typer.models import ArgumentInfo, OptionInfo
@@ -15,8 +15,10 @@ from typer.models import ArgumentInfo, OptionInfo
 from headscope.console.functions import check, described, plain, typed
 
 
-def command(function: Callable[..., None]) -> Callable[..., None]:
+def command(function: Callable[..., None], output: str = "") -> Callable[..., None]:
     """A function whose parameters of a dataclass are given as the dataclass's own fields, for Typer.
+
+    `output` is what ``-o`` takes, where it is not what its group says.
 
     The docstring says what each of the others is. What has no annotation of Typer's is given by its place or, behind
     the ``*``, as an option of its name.
@@ -37,7 +39,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     parameters: list[inspect.Parameter] = []
     for name, parameter in inspect.signature(function).parameters.items():
         if name in groups:
-            parameters += parameters_of(groups[name])
+            parameters += parameters_of(groups[name], output)
         else:
             hint = _annotated(hints[name], parameter, plain(docs.get(name, "")))
             parameters.append(parameter.replace(annotation=hint, kind=parameter.KEYWORD_ONLY))
@@ -56,12 +58,15 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def parameters_of(group: Any) -> Iterator[inspect.Parameter]:
-    """The fields of a group of options."""
+def parameters_of(group: Any, output: str = "") -> Iterator[inspect.Parameter]:
+    """The fields of a group of options, of which ``-o`` may take something else."""
     hints = get_type_hints(group, include_extras=True)
     for option in fields(group):
+        hint = hints[option.name]
+        if option.name == "output" and output:
+            hint = Annotated[get_args(hint)[0], typer.Option("-o", "--output", help=output)]
         yield inspect.Parameter(
-            option.name, inspect.Parameter.KEYWORD_ONLY, default=option.default, annotation=hints[option.name]
+            option.name, inspect.Parameter.KEYWORD_ONLY, default=option.default, annotation=hint
         )
 
 
@@ -89,10 +94,16 @@ def _annotated(hint: Any, parameter: inspect.Parameter, text: str) -> Any:
             filled = copy(annotation)
             filled.help = annotation.help or text
             return Annotated[get_args(hint)[0], filled]
-    kind, more = typed(hint)
-    name = parameter.name
     if parameter.kind is parameter.KEYWORD_ONLY:
-        made: Any = typer.Option(f"--{name.replace('_', '-')}", help=text, **more)
+        kind, option = made(hint, text, parameter.name)
     else:
-        made = typer.Argument(help=text, metavar=name.upper())
-    return Annotated[kind | None if parameter.default is None else kind, made]
+        kind, option = typed(hint)[0], typer.Argument(help=text, metavar=parameter.name.upper())
+    return Annotated[kind | None if parameter.default is None else kind, option]
+
+
+def made(hint: Any, text: str, name: str, repeatable: bool = False, **more: Any) -> tuple[Any, OptionInfo]:
+    """What Typer reads for an annotation, and an option of this name; a list is typed as ``A,B``, or is repeatable."""
+    kind, bounds = typed(hint, repeatable=repeatable)
+    flag = f"--{name.replace('_', '-')}" if len(name) > 1 else f"-{name}"
+    several = " Repeatable." if get_origin(kind) is list else ""
+    return kind, typer.Option(flag, help=text + several, **{**bounds, **more})

@@ -31,9 +31,6 @@ if TYPE_CHECKING:
 LONG = 500_000
 """From how many bytes of texts on a run first says what it will take."""
 
-LONG_TREES = 2_000_000
-"""The same of annotated sentences."""
-
 Limit = Annotated[int | None, typer.Option(help="Stop after this many inputs.")]
 Strict = Annotated[
     bool,
@@ -263,9 +260,7 @@ def check_places(*places: Path | None, suffixes: Sequence[str] = (), printed: bo
                     module("vl_convert")
 
 
-def foreseen(
-    estimate: bool, size: int | None, line: Callable[[], str], *, limit: int | None = None, long: int = LONG
-) -> bool:
+def foreseen(estimate: bool, size: int | None, line: Callable[[], str], *, limit: int | None = None) -> bool:
     """Say what a run will take: on stdout where that was asked for, and on stderr before a long run.
 
     Args:
@@ -273,13 +268,12 @@ def foreseen(
         size: of the files in bytes.
         line: tells it; called only where it is said.
         limit: of inputs; a run of fewer than 1,000 is not long.
-        long: from how many bytes on a run is long.
 
     Returns whether the run is to stop here. An estimate that fails ends no run.
     """
     if estimate:
         print(line())
-    elif (size or 0) > long and (limit is None or limit >= 1000):
+    elif (size or 0) > LONG and (limit is None or limit >= 1000):
         try:
             say(line())
         except Exception as error:

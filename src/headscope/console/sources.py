@@ -248,8 +248,7 @@ class ModalityOptions:
         from headscope import corpora
 
         read = corpora.images if name == "--images" else corpora.sounds
-        source = files[0] if len(files) == 1 else list(files)
-        return once(read(source, documents=cast("Any", by), strict=reading.strict), reading.distinct)
+        return once(read([*files], documents=cast("Any", by), strict=reading.strict), reading.distinct)
 
 
 def _modalities(options: ModalityOptions) -> dict[str, list[Path] | None]:
@@ -343,6 +342,19 @@ def coreference(
 ) -> Corpus:
     """The documents with mentions in these files, or the built-in ones; see `annotated`."""
     return annotated(paths, format, clusters=True, strict=strict)
+
+
+def pictures(images: list[Path] | None = None, *, text: str | None = None, strict: bool = False) -> Corpus:
+    """The pictures of these files, or the built-in ones.
+
+    Args:
+        images: folders, pictures, or JSON lines of pictures.
+        text: what a model of texts and pictures is asked of each that has no text.
+        strict: refuse what is broken.
+    """
+    from headscope import corpora
+
+    return corpora.images(images, text=text, strict=strict) if images else corpora.builtin_images()
 
 
 def links(

@@ -1,22 +1,17 @@
 """Heads by how well they align words with speech."""
 
-from headscope.analyses.record import Analysis, Command, Entry, Position
+from headscope.analyses.record import Analysis, Entry
 
 ANALYSIS = Analysis(
     name="align",
     order=55,
     function="run:align",
-    command=Command(
-        "align",
-        "When each word of a recording was said, by the cross attention of Whisper; --choose finds the heads for it.",
-        positions=(Position("AUDIO", "A WAV file, of at most what the model hears at once."),),
-        runs="command:run",
-        more=("heads:alignment_heads",),
-        checks="command:checks",
-        named={"choose": "choose", "sampling_rate": ""},
-        metavars={"heads": "L1H2,…", "language": "en"},
-        shows="command:shown",
-    ),
+    command="align",
+    help="When each word of a recording was said, by the cross attention of Whisper; --choose finds the heads for it.",
+    positions={"AUDIO": "A WAV file, of at most what the model hears at once."},
+    more=("heads:alignment_heads",),
+    named={"choose": "choose", "sampling_rate": ""},
+    metavars={"heads": "L1H2,…", "language": "en"},
     axis="aligned",
     section="section:Align",
     table="statistics:table",

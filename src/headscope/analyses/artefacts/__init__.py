@@ -1,24 +1,16 @@
 """Patches that hold no content: artefacts of models of pictures, visual sinks of models of texts and pictures."""
 
-from headscope.analyses.record import Analysis, Command, Entry, Position
+from headscope.analyses.record import Analysis, Entry
 
 ANALYSIS = Analysis(
     name="artefacts",
     order=133,
     function="run:artefacts",
-    command=Command(
-        "artefacts",
-        "Which patches hold no content (artefacts, visual sinks), and which heads look at them?",
-        positions=(
-            Position(
-                "IMAGES",
-                "Folders, pictures, or JSON lines of pictures; the built-in ones by default.",
-                many=True,
-            ),
-        ),
-        reads="command:read",
-        named={"dimensions": "dimension"},
-    ),
+    command="artefacts",
+    help="Which patches hold no content (artefacts, visual sinks), and which heads look at them?",
+    positions={"IMAGES": "Folders, pictures, or JSON lines of pictures; the built-in ones by default."},
+    reads="headscope.console.sources:pictures",
+    named={"dimensions": "dimension"},
     axis="artefacts",
     section="section:Artefacts",
     table="statistics:table",

@@ -1,17 +1,15 @@
 """What each head adds to the logit of a token."""
 
-from headscope.analyses.record import Analysis, Command, Position
+from headscope.analyses.record import Analysis
 
 ANALYSIS = Analysis(
     name="attribute",
     order=125,
     function="run:attribute",
-    command=Command(
-        "attribute",
-        "Which heads give a token its logit, and from where? Direct logit attribution, the final norm frozen.",
-        section="Why",
-        positions=(Position("TEXT", "What the model reads.", required=True),),
-    ),
+    command="attribute",
+    help="Which heads give a token its logit, and from where? Direct logit attribution, the final norm frozen.",
+    heading="Why",
+    positions={"TEXT": "What the model reads."},
     axis="source",
     section="statistics:findings",
     table="statistics:table",

@@ -1,19 +1,16 @@
 """Which head feeds which."""
 
-from headscope.analyses.record import Analysis, Command, Entry
+from headscope.analyses.record import Analysis, Entry
 
 ANALYSIS = Analysis(
     name="composition",
     order=132,
     function="run:composition",
-    command=Command(
-        "composition",
-        "Which head feeds which: what heads read in keys, queries and values that others wrote. Or, of one head, all.",
-        section="Why",
-        groups=("texts", "model", "table", "long", "engines"),
-        runs="command:run",
-        metavars={"head": "L.H"},
-    ),
+    command="composition",
+    help="Which head feeds which: what heads read in keys, queries and values that others wrote. Or, of one head, all.",
+    heading="Why",
+    groups=("texts", "model", "table", "long", "engines"),
+    metavars={"head": "L.H"},
     axis="reader",
     section="section:Composition",
     table="statistics:table",

@@ -1,35 +1,26 @@
 """Where answers come from, over a data set of prompts."""
 
-from headscope.analyses.record import Analysis, Command, Entry, Position
+from headscope.analyses.record import Analysis, Entry
 from headscope.core.saving import PAGES, TABLES
 
 ANALYSIS = Analysis(
     name="context_attribution",
     order=124,
     function="run:context_attribution",
-    command=Command(
-        "why",
-        "Which part of the prompt made this answer? Sentences, messages or documents by what it loses without them.",
-        section="Why",
-        groups=("model", "table", "long"),
-        positions=(
-            Position(
-                "TEXT|FILE",
-                "What the model reads; a file of it; .json of a conversation; or .jsonl, a data set of prompts.",
-                required=True,
-            ),
-        ),
-        runs="command:run",
-        checks="command:checks",
-        more=("headscope.analyses.why.run:why",),
-        named={"tools": "", "documents": "", "part": "", "audio": "", "open_": "open"},
-        metavars={"subsets": "N", "than": "MODEL", "through": "K", "spans": "UNITS"},
-        output=(
-            ".html, .svg, .png or .pdf of the prompt and its answer; .parquet, .csv, .json or .tex of the table, a row "
-            "a span (of each prompt); .nc of all.",
-            (*TABLES, ".nc", *PAGES),
-        ),
-        shows="command:shown",
+    command="why",
+    help="Which part of the prompt made this answer? Sentences, messages or documents by what it loses without them.",
+    heading="Why",
+    groups=("model", "table", "long"),
+    positions={
+        "TEXT|FILE": "What the model reads; a file of it; .json of a conversation; or .jsonl, a data set of prompts."
+    },
+    more=("headscope.analyses.why.run:why",),
+    named={"tools": "", "documents": "", "part": "", "audio": "", "open_": "open"},
+    metavars={"subsets": "N", "than": "MODEL", "through": "K", "spans": "UNITS"},
+    output=(
+        ".html, .svg, .png or .pdf of the prompt and its answer; .parquet, .csv, .json or .tex of the table, a row "
+        "a span (of each prompt); .nc of all.",
+        (*TABLES, ".nc", *PAGES),
     ),
     axis="attributed",
     section="statistics:every_figure",

@@ -1,17 +1,14 @@
 """Which heads do the same."""
 
-from headscope.analyses.record import ANY, Analysis, Command, Entry
+from headscope.analyses.record import ANY, Analysis, Entry
 
 ANALYSIS = Analysis(
     name="distance",
     order=15,
     function="run:distance",
-    command=Command(
-        "distance",
-        "Jensen–Shannon distances between all heads over a corpus, and how heads and layers lie to one another.",
-        groups=("inputs", "model", "table", "long", "engines"),
-        shows="command:shown",
-    ),
+    command="distance",
+    help="Jensen–Shannon distances between all heads over a corpus, and how heads and layers lie to one another.",
+    groups=("inputs", "model", "table", "long", "engines"),
     axis="head_b",
     section="section:findings",
     table="statistics:table",

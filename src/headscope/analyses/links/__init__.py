@@ -1,29 +1,21 @@
 """Which head connects what belongs together."""
 
-from headscope.analyses.record import Analysis, Command, Entry, Position
+from headscope.analyses.record import Analysis, Entry
 
 ANALYSIS = Analysis(
     name="links",
     order=28,
     function="run:links",
-    command=Command(
-        "links",
-        "Which head connects X to Y, by any annotation: accuracies with intervals, beside the best simple rule.",
-        groups=("model", "table", "long", "engines"),
-        positions=(
-            Position(
-                "FILE",
-                "Links: .jsonl (of pictures, too), A B ALIGNMENT, speech, trees or coreference; by default the "
-                "built-in trees or, with a model of pictures, the built-in pictures.",
-                many=True,
-            ),
-        ),
-        reads="headscope.console.sources:links",
-        runs="command:run",
-        checks="command:checks",
-        named={"offsets": ""},
-        metavars={"documents": "field:NAME", "source": "CLASS"},
-    ),
+    command="links",
+    help="Which head connects X to Y, by any annotation: accuracies with intervals, beside the best simple rule.",
+    groups=("model", "table", "long", "engines"),
+    positions={
+        "FILE": "Links: .jsonl (of pictures, too), A B ALIGNMENT, speech, trees or coreference; by default the "
+        "built-in trees or, with a model of pictures, the built-in pictures."
+    },
+    reads="headscope.console.sources:links",
+    named={"offsets": ""},
+    metavars={"documents": "field:NAME", "source": "CLASS"},
     estimate="run:estimate",
     axis="label",
     section="section:Linked",

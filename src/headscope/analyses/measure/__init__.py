@@ -1,20 +1,18 @@
 """Where heads look, over a corpus."""
 
-from headscope.analyses.record import ANY, Analysis, Command, Entry
+from headscope.analyses.record import ANY, Analysis, Entry
 from headscope.core.saving import PICTURES, TABLES
 
 ANALYSIS = Analysis(
     name="measure",
     order=10,
     function="run:measure",
-    command=Command(
-        "measure",
-        "Measure every head over a corpus: offsets, separators, punctuation, entropy, each with its error.",
-        groups=("inputs", "model", "table", "long", "engines"),
-        output=(
-            ".parquet, .csv, .json, .tex or .nc; .svg, .pdf or .png for a figure; else a table is printed.",
-            (*TABLES, ".nc", *PICTURES),
-        ),
+    command="measure",
+    help="Measure every head over a corpus: offsets, separators, punctuation, entropy, each with its error.",
+    groups=("inputs", "model", "table", "long", "engines"),
+    output=(
+        ".parquet, .csv, .json, .tex or .nc; .svg, .pdf or .png for a figure; else a table is printed.",
+        (*TABLES, ".nc", *PICTURES),
     ),
     estimate="run:estimate",
     section="section:wide",

@@ -1,24 +1,20 @@
 """Which heads made an answer: their outputs patched between two prompts."""
 
-from headscope.analyses.record import Analysis, Command, Position
+from headscope.analyses.record import Analysis
 
 ANALYSIS = Analysis(
     name="patching",
     order=127,
     function="run:patching",
-    command=Command(
-        "patch",
-        "Which heads made the answer? Their outputs patched between a clean and a corrupted prompt, over pairs.",
-        section="Why",
-        positions=(
-            Position(
-                "PAIRS.jsonl",
-                'One object a line: "clean" and "corrupted", prompts of as many tokens, "answer" and "wrong", one '
-                "token each (mind the space). By default 48 pairs that ship in the package.",
-            ),
-        ),
-        metavars={"edges": "K"},
-    ),
+    command="patch",
+    help="Which heads made the answer? Their outputs patched between a clean and a corrupted prompt, over pairs.",
+    heading="Why",
+    positions={
+        "PAIRS.jsonl": 'One object a line: "clean" and "corrupted", prompts of as many tokens, "answer" and "wrong", '
+        "one "
+        "token each (mind the space). By default 48 pairs that ship in the package."
+    },
+    metavars={"edges": "K"},
     axis="patching",
     section="statistics:findings",
     table="statistics:table",

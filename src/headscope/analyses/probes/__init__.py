@@ -1,25 +1,20 @@
 """Probing classifiers for trees."""
 
-from headscope.analyses.record import Analysis, Command, Entry, Position
+from headscope.analyses.record import Analysis, Entry
 
 ANALYSIS = Analysis(
     name="probes",
     order=60,
     function="run:probe",
-    command=Command(
-        "probe",
-        "How much of a dependency tree can be read off attention, words and hidden states by a trained probe.",
-        groups=("model", "engines", "table"),
-        positions=(
-            Position("TRAIN", "The treebank to train on.", required=True, takes="train"),
-            Position("DEV", "The treebank to score on.", required=True, takes="dev"),
-        ),
-        reads="headscope.console.sources:annotated",
-        named={"kinds": "kind", "clusters": "", "words": "", "relations": ""},
-        metavars={
-            "kinds": "attention|attention+words|distance+words|right-branching|reinitialised|structural|all"
-        },
-    ),
+    command="probe",
+    help="How much of a dependency tree can be read off attention, words and hidden states by a trained probe.",
+    groups=("model", "engines", "table"),
+    positions={"TRAIN": "The treebank to train on.", "DEV": "The treebank to score on."},
+    reads="headscope.console.sources:annotated",
+    named={"kinds": "kind", "clusters": "", "words": "", "relations": ""},
+    metavars={
+        "kinds": "attention|attention+words|distance+words|right-branching|reinitialised|structural|all"
+    },
     estimate="run:estimate",
     axis="probe",
     section="section:Probes",

@@ -1,20 +1,15 @@
 """Who wrote what a head reads."""
 
-from headscope.analyses.record import Analysis, Command, Position
+from headscope.analyses.record import Analysis
 
 ANALYSIS = Analysis(
     name="reads",
     order=127,
     function="run:reads",
-    command=Command(
-        "reads",
-        "Why does a head look there? Its score as a sum over who wrote what it reads, exactly.",
-        section="Why",
-        positions=(
-            Position("TEXT", "What the model reads.", required=True),
-            Position("HEAD", "Such as L5H1.", required=True),
-        ),
-    ),
+    command="reads",
+    help="Why does a head look there? Its score as a sum over who wrote what it reads, exactly.",
+    heading="Why",
+    positions={"TEXT": "What the model reads.", "HEAD": "Such as L5H1."},
     axis="side",
     section="statistics:findings",
     table="statistics:table",

@@ -1,18 +1,16 @@
 """Roles of heads, tested."""
 
-from headscope.analyses.record import ANY, Analysis, Command, Entry
+from headscope.analyses.record import ANY, Analysis, Entry
 from headscope.core.saving import TABLES
 
 ANALYSIS = Analysis(
     name="roles",
     order=20,
     function="run:roles",
-    command=Command(
-        "roles",
-        "What each head does: its roles, with scores, intervals, thresholds and q.",
-        groups=("inputs", "model", "engines", "table"),
-        output=(".parquet, .csv, .json or .tex.", TABLES),
-    ),
+    command="roles",
+    help="What each head does: its roles, with scores, intervals, thresholds and q.",
+    groups=("inputs", "model", "engines", "table"),
+    output=(".parquet, .csv, .json or .tex.", TABLES),
     section="section:Roles",
     sections=(
         Entry(

@@ -1,20 +1,16 @@
 """Where a long text looks back, sentence by sentence."""
 
-from headscope.analyses.record import Analysis, Command, Position
+from headscope.analyses.record import Analysis
 
 ANALYSIS = Analysis(
     name="sentences",
     order=131,
     function="run:sentences",
-    command=Command(
-        "sentences",
-        "Where does a long text look back, sentence by sentence, and which heads look at few sentences?",
-        positions=(Position("FILE...", "Text files, each one text.", many=True, required=True),),
-        runs="command:run",
-        named={"spans": ""},
-        metavars={"head": "L.H"},
-        shows="command:shown",
-    ),
+    command="sentences",
+    help="Where does a long text look back, sentence by sentence, and which heads look at few sentences?",
+    positions={"FILE...": "Text files, each one text."},
+    named={"spans": ""},
+    metavars={"head": "L.H"},
     axis="kurtosis",
     section="run:findings",
     table="run:table",

@@ -1,20 +1,16 @@
 """Which heads need the whole text, and which do with its start and the last tokens."""
 
-from headscope.analyses.record import Analysis, Command
+from headscope.analyses.record import Analysis
 
 ANALYSIS = Analysis(
     name="streaming",
     order=129,
     function="run:streaming",
-    command=Command(
-        "streaming",
-        "Which heads need the whole text, and which do with its start and the last tokens?",
-        groups=("texts", "model", "table"),
-        runs="command:run",
-        named={"lengths": "length", "all_heads": "all", "duo": "duo-attention"},
-        metavars={"duo": "FOLDER"},
-        shows="command:shown",
-    ),
+    command="streaming",
+    help="Which heads need the whole text, and which do with its start and the last tokens?",
+    groups=("texts", "model", "table"),
+    named={"lengths": "length", "all_heads": "all", "duo": "duo-attention"},
+    metavars={"duo": "FOLDER"},
     axis="key_head",
     section="statistics:findings",
     table="statistics:table",

@@ -1,18 +1,16 @@
 """What each head writes, and why it looks there."""
 
-from headscope.analyses.record import Analysis, Command, Entry
+from headscope.analyses.record import Analysis, Entry
 
 ANALYSIS = Analysis(
     name="writes",
     order=130,
     function="run:writes",
-    command=Command(
-        "writes",
-        "Which heads copy, what do they write when they look at a token, and which would they look at? From weights.",
-        section="Why",
-        named={"tokens": "token"},
-        metavars={"head": "L.H"},
-    ),
+    command="writes",
+    help="Which heads copy, what do they write when they look at a token, and which would they look at? From weights.",
+    heading="Why",
+    named={"tokens": "token"},
+    metavars={"head": "L.H"},
     axis="promoted",
     section="section:Writes",
     table="statistics:table",

@@ -1,20 +1,17 @@
 """Two groups of inputs."""
 
-from headscope.analyses.record import Analysis, Command, Entry, Position
+from headscope.analyses.record import Analysis, Entry
 
 ANALYSIS = Analysis(
     name="compare_groups",
     order=90,
     function="run:groups",
-    command=Command(
-        "compare groups",
-        "Does attention differ between two groups of texts or pairs? Every measure of every head, tested.",
-        groups=("model", "engines", "table"),
-        positions=(Position("PAIRS", ".tsv, .txt (by tabs), .csv or .jsonl.", required=True),),
-        reads="headscope.corpora.pairs:pairs",
-        metavars=dict.fromkeys(("label", "text_a", "text_b", "document"), "COLUMN"),
-        shows="command:shown",
-    ),
+    command="compare groups",
+    help="Does attention differ between two groups of texts or pairs? Every measure of every head, tested.",
+    groups=("model", "engines", "table"),
+    positions={"PAIRS": ".tsv, .txt (by tabs), .csv or .jsonl."},
+    reads="headscope.corpora.pairs:pairs",
+    metavars=dict.fromkeys(("label", "text_a", "text_b", "document"), "COLUMN"),
     estimate="run:estimate",
     axis="effect",
     table="statistics:table",

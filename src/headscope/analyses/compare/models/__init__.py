@@ -1,30 +1,20 @@
 """Two models."""
 
-from headscope.analyses.record import Analysis, Command, Entry, Position
+from headscope.analyses.record import Analysis, Entry
 
 ANALYSIS = Analysis(
     name="compare_models",
     order=80,
     function="run:models",
-    command=Command(
-        "compare models",
-        "What did training change? Drift of each head, and change of every measure and role, on the same inputs.",
-        groups=("models", "engines", "reading", "table"),
-        positions=(
-            Position(
-                "A [B] [CORPUS]",
-                "Two models (hub name, folder or demo; @REVISION), or one with --adapter or --untrained SEED, which "
-                "compares it with the adapted one, or with its weights drawn again; then files of texts, by default "
-                "the built-in corpus.",
-                many=True,
-                required=True,
-            ),
-        ),
-        reads="command:read",
-        runs="command:run",
-        estimates="command:estimate",
-        shows="command:shown",
-    ),
+    command="compare models",
+    help="What did training change? Drift of each head, and change of every measure and role, on the same inputs.",
+    groups=("models", "engines", "reading", "table"),
+    positions={
+        "A [B] [CORPUS]": "Two models (hub name, folder or demo; @REVISION), or one with --adapter or "
+        "--untrained SEED, which "
+        "compares it with the adapted one, or with its weights drawn again; then files of texts, by default "
+        "the built-in corpus."
+    },
     estimate="run:estimate",
     axis="js_layer",
     section="section:moved",

@@ -1,27 +1,20 @@
 """The checkpoints of a training run."""
 
-from headscope.analyses.record import Analysis, Command, Position
+from headscope.analyses.record import Analysis
 
 ANALYSIS = Analysis(
     name="compare_training",
     order=110,
     function="run:training",
-    command=Command(
-        "compare training",
-        "How do heads come to do what they do? Every measure at each of several checkpoints of one model.",
-        groups=("table", "reading", "checkpoints"),
-        positions=(
-            Position(
-                "CHECKPOINT... [CORPUS...]",
-                "Hub names or folders in order, NAME@REVISION, or one folder of checkpoint-N folders; then files of "
-                "texts, by default the built-in corpus.",
-                many=True,
-                required=True,
-            ),
-        ),
-        reads="command:read",
-        named={"files": "corpus"},
-    ),
+    command="compare training",
+    help="How do heads come to do what they do? Every measure at each of several checkpoints of one model.",
+    groups=("table", "reading", "checkpoints"),
+    positions={
+        "CHECKPOINT... [CORPUS...]": "Hub names or folders in order, NAME@REVISION, or one folder of "
+        "checkpoint-N folders; then files of "
+        "texts, by default the built-in corpus."
+    },
+    named={"files": "corpus"},
     axis="checkpoint",
     section="run:largest",
     table="run:table",

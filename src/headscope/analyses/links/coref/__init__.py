@@ -1,26 +1,19 @@
 """Coreference."""
 
-from headscope.analyses.record import Analysis, Command, Entry, Position
+from headscope.analyses.record import Analysis, Entry
 
 ANALYSIS = Analysis(
     name="coref",
     order=40,
     function="run:coreference",
-    command=Command(
-        "coref",
-        "Which head finds antecedents: accuracies by type of mention with intervals, beside four rules.",
-        groups=("model", "table", "long", "engines"),
-        positions=(
-            Position(
-                "FILE",
-                "Coreference: .conllu with Entity=, CoNLL-2012, .conll, or .jsonl with clusters; the built-in corpus "
-                "by default.",
-                many=True,
-            ),
-        ),
-        reads="headscope.console.sources:coreference",
-        shows="command:shown",
-    ),
+    command="coref",
+    help="Which head finds antecedents: accuracies by type of mention with intervals, beside four rules.",
+    groups=("model", "table", "long", "engines"),
+    positions={
+        "FILE": "Coreference: .conllu with Entity=, CoNLL-2012, .conll, or .jsonl with clusters; the built-in corpus "
+        "by default."
+    },
+    reads="headscope.console.sources:coreference",
     estimate="run:estimate",
     axis="candidates",
     section="section:Coref",

@@ -1,21 +1,17 @@
 """Dependency relations."""
 
-from headscope.analyses.record import Analysis, Command, Entry, Position
+from headscope.analyses.record import Analysis, Entry
 
 ANALYSIS = Analysis(
     name="syntax",
     order=30,
     function="run:syntax",
-    command=Command(
-        "syntax",
-        "Which head finds which dependency relation: accuracies with intervals, beside the best fixed offset.",
-        groups=("model", "table", "long", "engines"),
-        positions=(
-            Position("TREEBANK", "Trees, .conllu and others; the built-in ones by default.", many=True),
-        ),
-        reads="headscope.console.sources:annotated",
-        named={"offsets": "", "clusters": "", "treebank": ""},
-    ),
+    command="syntax",
+    help="Which head finds which dependency relation: accuracies with intervals, beside the best fixed offset.",
+    groups=("model", "table", "long", "engines"),
+    positions={"TREEBANK": "Trees, .conllu and others; the built-in ones by default."},
+    reads="headscope.console.sources:annotated",
+    named={"offsets": "", "clusters": "", "treebank": ""},
     estimate="run:estimate",
     axis="relation",
     section="section:Syntax",

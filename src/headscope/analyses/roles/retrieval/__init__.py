@@ -1,17 +1,15 @@
 """Which heads retrieve: they bring what the model copies from far back in its text."""
 
-from headscope.analyses.record import Analysis, Command, Entry
+from headscope.analyses.record import Analysis, Entry
 
 ANALYSIS = Analysis(
     name="retrieval",
     order=128,
     function="run:retrieval",
-    command=Command(
-        "retrieval",
-        "Which heads retrieve what the model copies from far back, and does it answer without them?",
-        groups=("texts", "model", "table"),
-        named={"lengths": "length"},
-    ),
+    command="retrieval",
+    help="Which heads retrieve what the model copies from far back, and does it answer without them?",
+    groups=("texts", "model", "table"),
+    named={"lengths": "length"},
     axis="retrieval",
     section="section:Retrieval",
     table="statistics:table",
