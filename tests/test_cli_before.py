@@ -49,7 +49,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def refused(typed: Typed, monkeypatch: pytest.MonkeyPatch, *words: str, code: int = 2) -> str:
     """The sentence of a command that never loads its model."""
-    monkeypatch.setattr(LoadOptions, "load", lambda *_, **__: pytest.fail("the model was loaded"))
+    monkeypatch.setattr(LoadOptions, "of", lambda *_, **__: pytest.fail("the model was loaded"))
     said = typed(*words, code=code).err
     assert said.count("\n") == 1
     return said.removeprefix("headscope: ").strip()

@@ -382,7 +382,7 @@ def command_cases(random_: random.Random) -> Iterator[Case]:
                     words += _option(random_, random_.choice(params))[:1]
             if len(words) == 1:
                 break
-        if "-h" in words or "--help" in words or "--version" in words or words[:1] == ["page"]:
+        if "-h" in words or "--help" in words or "--version" in words:
             continue
         line = [word.removeprefix("@") for word in words]
         told = "headscope " + " ".join(map(_short, line))

@@ -7,9 +7,9 @@ import io
 import os
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from functools import cache, partial
+from functools import cache
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -53,42 +53,16 @@ SECTIONS: dict[str, tuple[str, str]] = {
 """What the help lists the commands under, after those of analyses that say so: others, and an example."""
 
 
-class _Commands(dict[str, Any]):
-    """Commands that are made when they are asked for: a help text of one need not read the functions of all."""
-
-    def __init__(self, commands: Mapping[str, Any], later: Mapping[str, Callable[[], Any]]) -> None:
-        super().__init__({**commands, **dict.fromkeys(later)})
-        self._later = dict(later)
-
-    def __getitem__(self, name: str) -> Any:
-        if name in self._later:
-            self[name] = self._later.pop(name)()
-        return super().__getitem__(name)
-
-    def get(self, name: str, default: Any = None) -> Any:
-        return super().get(name, default) if name not in self._later else self[name]
-
-    def items(self) -> Any:
-        return [(name, self[name]) for name in self]
-
-    def values(self) -> Any:
-        return [self[name] for name in self]
-
-
 class _Group(typer.core.TyperGroup):
-    """Commands and what the help says of each; `later` are made when they are asked for."""
-
-    summaries: dict[str, str]
-
-    def add_later(self, later: Mapping[str, tuple[str, Callable[[], Any]]]) -> None:
-        """Commands by their names: what each does, and what makes it."""
-        self.summaries = {name: entry.short_help or "" for name, entry in self.commands.items()}
-        self.summaries |= {name: text for name, (text, _) in later.items()}
-        self.commands = _Commands(self.commands, {name: make for name, (_, make) in later.items()})
+    """Commands, and the whole of what is said of each."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([*self.summaries.items()])
+        self.write(formatter, "Commands", self.commands)
+
+    def write(self, formatter: Any, title: str, names: Iterable[str]) -> None:
+        """A section of the help."""
+        with formatter.section(title):
+            formatter.write_dl([(name, self.commands[name].short_help) for name in names])
 
 
 class _Sections(_Group):
@@ -99,11 +73,30 @@ class _Sections(_Group):
             names = [
                 record.command
                 for record in analyses().values()
-                if record.command and record.heading == title and " " not in record.command
+                if record.command in self.commands and record.heading == title
             ]
-            with formatter.section(title):
-                formatter.write_dl([(name, self.summaries[name]) for name in (*names, *others.split())])
-                formatter.write_text(f"$ {example}")
+            self.write(formatter, title, (*names, *others.split()))
+            formatter.write_text(f"  $ {example}")
+
+
+class _Analysis(HelpCommand):
+    """The command of an analysis. Its options are told from its functions when they are asked for."""
+
+    def __init__(self, analysis: Analysis, name: str) -> None:
+        super().__init__(name, help=analysis.help, short_help=analysis.help, rich_markup_mode=None)
+        self.analysis = analysis
+        del self.params, self.callback
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("params", "callback"):
+            raise AttributeError(name)
+        from headscope.console.commands import Made
+
+        alone = typer.Typer(add_completion=False)
+        alone.command()(Made(self.analysis).function())
+        made = typer.main.get_command(alone)
+        self.params, self.callback = made.params, made.callback
+        return vars(self)[name]
 
 
 app = typer.Typer(
@@ -157,33 +150,20 @@ _cards = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mod
 for function in (diff, site):
     _add(_cards, function.__name__, function)
 app.add_typer(_cards, name="cards", help=(about := "Compare the cards of models."), short_help=about)
-_add(app, "page", view, hidden=True)
-
-
-def _made(analysis: Analysis, name: str) -> Any:
-    """The command of an analysis, from the functions that it runs."""
-    from headscope.console.commands import Made
-
-    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-    text = analysis.help
-    alone.command(name, cls=HelpCommand, help=text, short_help=text)(Made(analysis).function())
-    return typer.main.get_command(alone)
 
 
 @cache
 def commands() -> Any:
-    """All commands, as they read their words: built once a process, those of analyses when they are asked for."""
-    later: dict[str, dict[str, tuple[str, Callable[[], Any]]]] = {}
-    for analysis in analyses().values():
-        if analysis.command:
-            group, _, name = analysis.command.rpartition(" ")
-            later.setdefault(group, {})[name] = analysis.help, partial(_made, analysis, name)
+    """All commands, as they read their words: built once a process."""
     root: Any = typer.main.get_command(app)
     for name, text in GROUPS.items():
-        group = _Group(name=name, help=text, short_help=text, no_args_is_help=True, rich_markup_mode=None)
-        group.add_later(later[name])
-        root.add_command(group)
-    root.add_later(later[""])
+        root.add_command(
+            _Group(name=name, help=text, short_help=text, no_args_is_help=True, rich_markup_mode=None)
+        )
+    for analysis in analyses().values():
+        group, _, name = analysis.command.rpartition(" ")
+        if name:
+            (root.commands[group] if group else root).add_command(_Analysis(analysis, name))
     return root
 
 

@@ -31,7 +31,7 @@ def check(
     from headscope.runs.inputs import english
 
     with warnings.catch_warnings(action="ignore", category=HeadscopeWarning):  # it is printed below
-        loaded = loading.load(named or model, revision)
+        loaded = loading.of(named or model, revision)
     result = loaded.checked
     sample = english(loaded)
     if as_json:

@@ -44,7 +44,7 @@ def lab(
     if against is not None and model.model is None:
         raise InputError("--against: expected -m MODEL beside it, which was trained from it")
     loaded = (replace(model, model=content.get("model")) if model.model is None else model).load()
-    made = run(name, loaded, None if against is None else model.how.trained.named(against))
+    made = run(name, loaded, None if against is None else model.trained.named(against))
     made.given = [one for one in (model.model, against) if one is not None]
     made.save(output, instructor=instructor, weights=weights)
     if output.suffix == ".html":

@@ -106,7 +106,7 @@ def report(
         limit=reading.limit,
         treebank=once(sources.annotated(treebank, None, strict=reading.strict)) if treebank else None,
         coref=once(sources.annotated(coref, None, clusters=True, strict=reading.strict)) if coref else None,
-        against=model.how.trained.named(against) if against else None,
+        against=model.trained.named(against) if against else None,
         pairs=once(corpora.pairs(pairs, label=label, strict=reading.strict)) if pairs else None,
         links=once(sources.linked(links, None, strict=reading.strict)) if links else None,
         prompts=corpora.prompts(prompts, strict=reading.strict) if prompts else None,

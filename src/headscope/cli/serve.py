@@ -61,7 +61,7 @@ def serve(
 
     listening = free_socket(port)
     loaded = model.load()
-    models = [loaded] if against is None else [loaded, model.how.trained.named(against)]
+    models = [loaded] if against is None else [loaded, model.trained.named(against)]
 
     def opened(address: str) -> None:
         print(address, flush=True)

@@ -37,7 +37,7 @@ def view(
     audio: Path | None = None,
     sound: Annotated[bool, typer.Option("--sound/--no-sound")] = True,
     theme: Theme = "auto",
-    width: Annotated[str | None, typer.Option(metavar="column|text|INCHES")] = None,
+    width: Annotated[str | None, typer.Option(metavar="column|page|INCHES")] = None,
     open_: Annotated[bool, typer.Option("--open")] = False,
     quantity: Annotated[list[str] | None, typer.Option(metavar="gradient|norm")] = None,
     reads: bool = False,
@@ -66,7 +66,7 @@ def view(
         audio: a sound, for a model of sound; one that writes what it hears needs --target.
         sound: whether the sound itself travels in the page, to be played.
         theme: colours.
-        width: of a picture: a column (3.3 inches) or the text (6.9, the default) of a paper, or inches.
+        width: of a picture: a column (3.3 inches) or the page (6.9, the default) of a paper, or inches.
         open_: open what was written in a browser.
         quantity: also gradients, or norms ‖α·v·W_O‖; by default where they cost little. Repeatable.
         reads: say who wrote what the heads of --layer and --head read, to be followed back line by line.
@@ -144,7 +144,7 @@ def view(
         image=image,
         audio=audio,
         sound=sound,
-        against=against_text if against is None else model.how.trained.named(against),
+        against=against_text if against is None else model.trained.named(against),
         target=target,
         quantities=quantity or None,
         reads=reads,

@@ -120,9 +120,8 @@ class Made:
         def run(**given: Any) -> None:
             self.run(given)
 
-        every = [
-            _parameter(*argument) for argument in (*self._positions(), *self.groups.items(), *self._options())
-        ]
+        arguments: list[Any] = [*self._positions(), *self.groups.items(), *self._options()]
+        every = [_parameter(*argument) for argument in arguments]
         run.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in every}
         return command(run, self.analysis.output[0])
@@ -147,7 +146,8 @@ class Made:
             yield "estimate", console.Estimate, False
 
     def _option(self, parameter: Parameter) -> tuple[Any, Any]:
-        name, default = parameter.name, parameter.default
+        name = parameter.name
+        default: Any = parameter.default
         written = self.analysis.named.get(name, name)
         more = {"metavar": self.analysis.metavars[name]} if name in self.analysis.metavars else {}
         kind, option = made(parameter.hint, self._help(name), written, name in self.analysis.named, **more)
@@ -171,18 +171,19 @@ class Made:
         """Do what was typed."""
         table: console.TableOptions = given["table"]
         long: console.LongOptions | None = given.get("long")
-        for name in self.groups:
-            given.update(vars(given[name]))
-        given.update(analysis=self.analysis, progress=True)
+        groups: dict[str, Any] = {name: given[name] for name in self.groups}
+        for group in groups.values():
+            given.update(group.__dict__)
+        given.update(groups, analysis=self.analysis, progress=True)
         if long is not None:
             given.update(long.run(table.output))
         self._check(given, table, long is not None and long.shard is not None)
-        if "engines" in given:
-            given["engine"] = given["engines"].engine()
+        if "engines" in groups:
+            given["engine"] = groups["engines"].engine()
         inputs = self._inputs(given)
         for name, option in self.options.items():
             if given[name] and typed(option.hint)[1].get("metavar") == "MODEL":
-                given[name] = given["model"].how.trained.named(given[name])
+                given[name] = given["model"].trained.named(given[name])
         if self._foreseen(given, inputs):
             return
         result = self._call(self.runs, given, *inputs)

@@ -90,38 +90,6 @@ Remote = Annotated[bool, typer.Option("--trust-remote-code", help="Run code from
 
 
 @dataclass(frozen=True)
-class LoadOptions:
-    """How a model that is named elsewhere is loaded."""
-
-    device: Device = None
-    dtype: Dtype = None
-    adapter: Adapter = None
-    untrained: Untrained = None
-    keep: Keep = None
-    trust_remote_code: Remote = False
-    allow_unknown: Unknown = False
-
-    def load(self, model: str | None, revision: str | None = None) -> Model:
-        """The model of this name; the demo model by default."""
-        from headscope.attention.load import load
-
-        return load(model, revision=revision, **vars(self))
-
-    def named(self, name: str) -> Model:
-        """A model by its name, ``demo`` for the demo model, with ``@REVISION`` or without."""
-        from headscope.models.revision import name_and_revision
-
-        if name == "demo" and not Path(name).exists():
-            return self.load(None)
-        return self.load(*name_and_revision(name))
-
-    @property
-    def trained(self) -> LoadOptions:
-        """The same for a model with its own weights, nothing added to them."""
-        return replace(self, untrained=None, keep=None, adapter=None)
-
-
-@dataclass(frozen=True)
 class CheckpointOptions:
     """How the checkpoints of one model are loaded."""
 
@@ -132,32 +100,53 @@ class CheckpointOptions:
 
 
 @dataclass(frozen=True)
-class ModelOptions:
-    """Which model, and how it is loaded."""
+class LoadOptions(CheckpointOptions):
+    """How a model that is named elsewhere is loaded."""
 
-    model: Named = None
-    device: Device = None
-    dtype: Dtype = None
-    revision: Revision = None
     adapter: Adapter = None
     untrained: Untrained = None
     keep: Keep = None
-    trust_remote_code: Remote = False
-    allow_unknown: Unknown = False
+
+    def of(self, model: str | None, revision: str | None = None) -> Model:
+        """The model of this name; the demo model by default."""
+        from headscope.attention.load import load
+
+        loading: Any = {option.name: getattr(self, option.name) for option in fields(LoadOptions)}
+        return load(model, revision=revision, **loading)
+
+    def named(self, name: str) -> Model:
+        """A model by its name, ``demo`` for the demo model, with ``@REVISION`` or without."""
+        from headscope.models.revision import name_and_revision
+
+        if name == "demo" and not Path(name).exists():
+            return self.of(None)
+        return self.of(*name_and_revision(name))
+
+    @property
+    def trained(self) -> LoadOptions:
+        """The same for a model with its own weights, nothing added to them."""
+        return replace(self, untrained=None, keep=None, adapter=None)
+
+
+@dataclass(frozen=True)
+class _NamedModel:
+    model: Named = None
+
+
+@dataclass(frozen=True)
+class ModelOptions(LoadOptions, _NamedModel):
+    """Which model, and how it is loaded."""
+
+    revision: Revision = None
 
     def __post_init__(self) -> None:
         """Raise `ModelError` where no model is named and none is installed, before torch is loaded."""
         if self.model is None:
             demo_package()
 
-    @property
-    def how(self) -> LoadOptions:
-        """How it is loaded."""
-        return LoadOptions(**{option.name: getattr(self, option.name) for option in fields(LoadOptions)})
-
     def load(self) -> Model:
         """The model."""
-        return self.how.load(self.model, self.revision)
+        return self.of(self.model, self.revision)
 
 
 @dataclass(frozen=True)
