@@ -200,8 +200,8 @@ def test_a_folder_and_standard_input_are_looked_at(tmp_path: Path, monkeypatch: 
 def test_commands_refuse_it_in_one_line(typed: Typed, tmp_path: Path) -> None:
     path = tmp_path / "a.fasta"
     path.write_text(ANNOTATED["protein.fasta"][1])
-    for command in ("measure", "distance", "sentences", "plan", "report", "streaming"):
+    for command in ("measure", "distance", "sentences", "report", "streaming"):
         said = typed(command, path, code=2).err
         assert "a.fasta: expected text, found sequences of FASTA, which begins '>made|1| a protein'" in said
         # Only where there is such an option.
-        assert ("--format text" in said) == (command not in ("sentences", "plan"))
+        assert ("--format text" in said) == (command != "sentences")

@@ -9,7 +9,7 @@ import pytest
 
 import headscope as hs
 from headscope.errors import InputError
-from headscope.runs.plan import Costs, Shape, measured, plan, scaled
+from headscope.runs.plan import Costs, measured, plan
 
 COSTS = Costs(1000, 1, 2, 5, 1, 1, sent=100, back=900, memory=1e9)  # 2 s of the client, 8 of a worker
 
@@ -28,12 +28,6 @@ def test_bytes() -> None:
     assert (found.wire, found.parts) == (10_000, 9_000)
     assert (found.client, found.worker) == (1e9 + 12 * 1000, 1e9)
     assert plan(replace(COSTS, sent=1e9), 9_500, 2).client == 1e9 + (1 << 29)
-
-
-def test_another_model() -> None:
-    found = scaled(COSTS, 10, Shape(1e9, 40, 1e12))
-    assert (found.forward, found.sums, found.back, found.wire) == (2.0, 0.4, 3600, 4)
-    assert (found.encode, found.read, found.memory) == (2, 1, 3e9)
 
 
 @pytest.mark.slow

@@ -24,7 +24,6 @@ from headscope.cli.check import check
 from headscope.cli.import_ import import_
 from headscope.cli.lab import lab
 from headscope.cli.merge import merge
-from headscope.cli.plan import plan
 from headscope.cli.report import report
 from headscope.cli.serve import serve
 from headscope.cli.view import view
@@ -45,7 +44,7 @@ SECTIONS: dict[str, tuple[str, str]] = {
         "check view serve lab import",
         'headscope view "The cat sat because it was tired." -o view.html',
     ),
-    "Measure": ("bench plan merge", "headscope measure wiki.txt -m gpt2 -o heads.csv"),
+    "Measure": ("bench merge", "headscope measure wiki.txt -m gpt2 -o heads.csv"),
     "Why": ("", "headscope patch pairs.jsonl -m gpt2"),
     "Compare": ("compare", "headscope compare models bert-base-uncased ./fine-tuned wiki.txt"),
     "Report": ("report card cards", "headscope report -m gpt2 -o report.html"),
@@ -143,7 +142,7 @@ def _add(parent: typer.Typer, name: str, function: Callable[..., None], **more: 
     parent.command(name, cls=HelpCommand, help=summary, short_help=summary, **more)(command(function))
 
 
-for function in (check, view, serve, lab, plan, merge, bench, report, card):
+for function in (check, view, serve, lab, merge, bench, report, card):
     _add(app, function.__name__, function)
 _add(app, "import", import_)
 _cards = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)

@@ -84,7 +84,8 @@ class Made:
                 ("checks", ""),
             )
         )
-        paths = (self.reads, self.runs, analysis.function, *analysis.more, self.shows, self.checks)
+        planned = self.estimates if self.estimates.startswith("command:") else ""
+        paths = (self.reads, self.runs, analysis.function, *analysis.more, self.shows, self.checks, planned)
         self.functions = [*filter(None, dict.fromkeys(paths))]
         self.groups = {name: GROUPS[name] for name in analysis.groups}
         self.files = bool(self.reads) and "reading" not in self.groups

@@ -5,10 +5,6 @@ Two assumptions:
 1. Every block costs the same, and workers slow one another down by sharing cores only.
 2. The client's own work on a block (reading, wire) is done one block after another, beside the workers': the slower
    side sets the pace. Workers have loaded the model.
-
-What is said of the model that was measured follows from its blocks. Others are extrapolated: the forward pass from two
-operations a parameter and token at a stated speed, the sums as the same share of it, what is sent of them from the
-number of heads, memory from two bytes a parameter.
 """
 
 from __future__ import annotations
@@ -16,13 +12,14 @@ from __future__ import annotations
 import math
 import pickle
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from itertools import islice, pairwise
 
 import torch
 
+from headscope.core.counts import plural
 from headscope.corpora import Corpus
 from headscope.errors import InputError
 from headscope.measures.choose import choose, default_measures
@@ -32,15 +29,13 @@ from headscope.runs.batches import BLOCK, tokens_of
 from headscope.runs.blocks import BYTES as BLOCK_BYTES
 from headscope.runs.blocks import Batched, Blocks, Encoded, reader_for
 from headscope.runs.engines.dispatch import BYTES, WINDOW
-from headscope.runs.estimate import duration, peak_memory
+from headscope.runs.estimate import ahead, disk_size, duration, peak_memory
 from headscope.runs.forward import forward
 from headscope.runs.outcome import Outcome
 from headscope.runs.task import Task
 
 SMALLEST = 2 * BLOCK * BLOCK_BYTES
 """Bytes of a corpus of two whole blocks: of a smaller one, bytes and the client's work are overstated."""
-
-_YEAR = 365 * 86_400
 
 
 @dataclass(frozen=True)
@@ -68,15 +63,6 @@ class Costs:
 
 
 @dataclass(frozen=True)
-class Shape:
-    """A model that was not measured: its parameters and heads (of all layers), and a worker's operations a second."""
-
-    parameters: float
-    heads: int
-    speed: float
-
-
-@dataclass(frozen=True)
 class Plan:
     """What a run takes: seconds; bytes over the wire, of the checkpoints of a run (or of the parts of its shards
     together), and of memory, the client's and each worker's.
@@ -87,15 +73,6 @@ class Plan:
     parts: float
     client: float
     worker: float
-
-
-SHAPES = {
-    "BERT-base, a core": Shape(86e6, 12 * 12, 7e10),
-    "8 B, a GPU": Shape(8e9, 32 * 32, 2e14),
-    "70 B, 8 GPUs": Shape(70e9, 80 * 64, 1.6e15),
-}
-"""With 70 GFLOP/s a core, what the demo model reached on one, and 200 TFLOP/s a GPU, about half of what one of 2023
-does at best in bf16."""
 
 
 def plan(costs: Costs, tokens: float, workers: int, cores: int | None = None) -> Plan:
@@ -119,20 +96,6 @@ def plan(costs: Costs, tokens: float, workers: int, cores: int | None = None) ->
         parts=blocks * costs.back,
         client=costs.memory + held,
         worker=costs.memory,
-    )
-
-
-def scaled(costs: Costs, heads: int, shape: Shape) -> Costs:
-    """The costs of a model that was not measured, from those of one with so many heads. An extrapolation."""
-    passes = 2 * shape.parameters * costs.tokens / shape.speed
-    more = shape.heads / heads
-    return replace(
-        costs,
-        forward=passes,
-        sums=passes * costs.sums / costs.forward,
-        wire=costs.wire * more,
-        back=costs.back * more,
-        memory=2 * shape.parameters + costs.memory,
     )
 
 
@@ -198,36 +161,14 @@ def _settle(model: Model) -> None:
         torch.cuda.synchronize(model.device)
 
 
-def table(
-    models: dict[str, Costs], tokens: Sequence[float], workers: Sequence[int], cores: int | None
-) -> str:
-    """Times, bytes and memory of models, in Markdown."""
-    columns = ["model, worker", "tokens", *(f"{count:,}" for count in workers), "wire", "parts", "memory"]
-    rows = [columns, ["---"] * len(columns)]
-    for name, costs in models.items():
-        for size in tokens:
-            plans = [plan(costs, size, count, cores) for count in workers]
-            sizes = plans[0].wire, plans[0].parts, plans[0].worker
-            rows.append(
-                [
-                    name,
-                    f"{size:.0e}".replace("e+", "e"),
-                    *(_long(forecast.seconds) for forecast in plans),
-                    *map(_size, sizes),
-                ]
-            )
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
-
-
-def _long(seconds: float) -> str:
-    for unit, length in (("years", _YEAR), ("days", 86_400)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:,.0f} {unit}"
-    return duration(seconds)
-
-
-def _size(count: float) -> str:
-    unit, length = next(
-        ((u, n) for u, n in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)) if count >= n), ("kB", 1e3)
+def planned(model: Model, corpus: Corpus, workers: int, limit: int | None = None) -> str:
+    """One line that says what the measures of a corpus take on so many workers. Raises `InputError` without inputs."""
+    costs, extent = measured(model, corpus), ahead(corpus, corpus.encoded(model), limit)
+    told = plan(costs, extent.tokens, workers)
+    wire, parts, worker, client = map(disk_size, (told.wire, told.parts, told.worker, told.client))
+    few = "; of less than two whole blocks, which overstates bytes and the client's work"
+    return (
+        f"{extent.text('input')}: about {duration(told.seconds)} on {plural(workers, 'worker')} of {worker} of memory, "
+        f"{client} of the client's, {wire} over the wire, {parts} of parts"
+        f"{few if (corpus.size_hint() or 0) < SMALLEST else ''}"
     )
-    return f"{count / length:,.{0 if count >= 100 * length else 1}f} {unit}"
