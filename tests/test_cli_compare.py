@@ -117,7 +117,7 @@ def test_inputs(typed: Typed, place: Path) -> None:
     assert "cat / dog" in typed("compare", *texts).out
     longer = ["inputs", "The cat sat.", "The small cat sat."]
     typed.refuses("found 6 and 7; align them by word", "compare", *longer)
-    typed("compare", *longer, "--align", "word", "--pair1", "It ran.", "--pair2", "It ran.", "-o", "w.svg")
+    typed("compare", *longer, "--align", "word", "-o", "w.svg")
 
 
 def test_training(typed: Typed, place: Path) -> None:

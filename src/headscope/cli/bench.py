@@ -24,7 +24,6 @@ def bench(
     loading: console.LoadOptions,
     table: console.TableOptions,
     data: str = "",
-    base: Annotated[int, typer.Option(min=0, max=1)] = 1,
     seed: Seed = 0,
     limit: Count | None = None,
 ) -> None:
@@ -34,11 +33,10 @@ def bench(
         name: of the table: aer (word alignment), timing (of spoken words), contacts (of proteins), uuas (of trees),
             retrieval or induction.
         model: hub name, folder or .gguf file; demo or demo-lm.
-        files: what it is measured on.
+        files: what it is measured on; alignments call the first word 1.
         loading: how the model is loaded.
         table: where the table goes.
         data: what to call the files; by default the first one's name.
-        base: of aer what alignments call the first word.
         seed: of halves, needles and random tokens.
         limit: use at most this many inputs.
     """
@@ -51,7 +49,7 @@ def bench(
     paths = list(files or ())
     readers: dict[str, tuple[int, str, Callable[[], list[Any]]]] = {
         "aer": (3, "three files: sentences A, sentences B and their alignments",
-                lambda: [corpora.alignments(*paths, base=1 if base else 0)]),
+                lambda: [corpora.alignments(*paths, base=1)]),
         "timing": (1, "a .jsonl of audio, words and times", lambda: [corpora.spoken(paths[0])]),
         "contacts": (1, "a .jsonl of sequences with links", lambda: [corpora.links(paths)]),
         "uuas": (2, "two treebanks, to train and to score",

@@ -148,7 +148,7 @@ def test_the_command(typed: Typed, planted: Model, tmp_path: Path) -> None:
     corpus = tmp_path / "text.txt"
     corpus.write_text(f"{HAY}\n" * 4, encoding="utf-8")
     places = tmp_path / "losses.csv", tmp_path / "losses.svg", tmp_path / "duo"
-    few = ["--needles", 12, "--length", 60, "--recent", 20, "--full", 0.25, "--all"]
+    few = ["--needles", 12, "--length", 60, "--recent", 20, "--full", 0.25, "--exact", "all"]
     arguments = ["-o", places[0], "--figure", places[1], "--duo-attention", places[2]]
     words = ["streaming", corpus, "-m", tmp_path / "model", *few]
     told = typed(*words).out

@@ -1,4 +1,4 @@
-"""`headscope streaming`: how many heads it measures, and the files that it writes."""
+"""The files that `headscope streaming` writes."""
 
 from __future__ import annotations
 
@@ -8,22 +8,6 @@ from typing import Any
 
 from headscope.analyses.record import Analysis
 from headscope.analyses.shown import Picture, Shown, of_result
-from headscope.core.validation import Number
-
-
-def run(model: Any, corpus: Any, *, exact: Number = 8, all_heads: bool = False, **options: Any) -> Any:
-    """The heads that need the whole text.
-
-    Args:
-        model: from `headscope.load`.
-        corpus: of texts.
-        exact: so many key heads are measured, those with the largest estimates.
-        all_heads: measure all key heads.
-        **options: of `headscope.streaming`.
-    """
-    from headscope.analyses.streaming.run import streaming
-
-    return streaming(model, corpus, exact="all" if all_heads else exact, **options)
 
 
 def shown(

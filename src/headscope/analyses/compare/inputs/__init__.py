@@ -8,7 +8,7 @@ ANALYSIS = Analysis(
     order=100,
     function="run:inputs",
     command="compare inputs",
-    help="What does a model do differently on two texts, or two pairs? Every head's difference, as a table or a map.",
+    help="What does a model do differently on two texts? Every head's difference, as a table or a map.",
     positions={"TEXT1": "The first text.", "TEXT2": "The second, which is taken from the first."},
     output=(
         ".html, .svg, .pdf, .png: A − B; .parquet, .csv, .json, .tex, .nc: figures.",

@@ -14,7 +14,6 @@ ANALYSIS = Analysis(
         "checkpoint-N folders; then files of "
         "texts, by default the built-in corpus."
     },
-    named={"files": "corpus"},
     axis="checkpoint",
     section="run:largest",
     table="run:table",
