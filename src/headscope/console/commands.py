@@ -190,7 +190,7 @@ class Made:
         result = self._call(self.runs, given, *inputs)
         if long is None or not long.ends(result, table):
             table.out(self._call(self.shows, given, result))
-            if given.get("open_"):
+            if given.get("open_") and table.output is not None:
                 console.open_page(table.output)
 
     def _check(self, given: dict[str, Any], table: console.TableOptions, shard: bool) -> None:

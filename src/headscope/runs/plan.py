@@ -164,11 +164,13 @@ def _settle(model: Model) -> None:
 def planned(model: Model, corpus: Corpus, workers: int, limit: int | None = None) -> str:
     """One line that says what the measures of a corpus take on so many workers. Raises `InputError` without inputs."""
     costs, extent = measured(model, corpus), ahead(corpus, corpus.encoded(model), limit)
-    told = plan(costs, extent.tokens, workers)
-    wire, parts, worker, client = map(disk_size, (told.wire, told.parts, told.worker, told.client))
+    forecast = plan(costs, extent.tokens, workers)
+    wire, parts, worker, client = map(
+        disk_size, (forecast.wire, forecast.parts, forecast.worker, forecast.client)
+    )
     few = "; of less than two whole blocks, which overstates bytes and the client's work"
     return (
-        f"{extent.text('input')}: about {duration(told.seconds)} on {plural(workers, 'worker')} of {worker} of memory, "
+        f"{extent.text('input')}: about {duration(forecast.seconds)} on {plural(workers, 'worker')} of {worker} of memory, "
         f"{client} of the client's, {wire} over the wire, {parts} of parts"
         f"{few if (corpus.size_hint() or 0) < SMALLEST else ''}"
     )
