@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -57,53 +58,34 @@ def run(
         than: of a data set, another model, such as the one before training, beside which this one is put: does it use
             the context more?
     """
+    from headscope.analyses.context_attribution.run import context_attribution
     from headscope.analyses.why.run import why
     from headscope.attention.load import load
     from headscope.corpora.prompts import prompts
 
+    path, many = _file(prompt)
+    given: dict[str, Any] = {**options, "answer": answer, "image": image, "than": than}
+    taken = signature(context_attribution if many else why).parameters
+    for name, value in given.items():
+        if value and name not in (*taken, "progress"):
+            kinds = ("one prompt", "a data set") if many else ("a data set (.jsonl)", "one prompt")
+            raise InputError(f"--{name.replace('_', '-')}: expected {kinds[0]}, found {kinds[1]}")
+    given = {name: value for name, value in given.items() if value is not None and name in taken}
     units: Any = spans.split(",") if "," in spans else spans
-    path = _file(prompt)
-    given = {name: value for name, value in options.items() if value is not None}
-    of_many = ("resume", "shard", "part", "skip_failures", "limit", "shuffle", "progress")
-    many = {name: given.pop(name) for name in of_many if name in given}
-    if path is not None and path.suffix in DATA:
-        from headscope.analyses.context_attribution.run import context_attribution
-
-        if answer is not None or image is not None:
-            raise InputError(
-                "--answer, --image: expected one prompt, found a data set, whose lines have them"
-            )
-        refused = [name for name in ("delete", "through", "anew", "position") if given.pop(name, False)]
-        if refused:
-            raise InputError(f"--{refused[0]}: expected one prompt, found a data set")
-        other = None if than is None else load(than)
-        result = context_attribution(
-            model, prompts(path), spans=units, exact=exact, than=other, **given, **many
-        )
+    if path is not None and many:
+        if than is not None:
+            given["than"] = load(than)
+        result = context_attribution(model, prompts(path), spans=units, exact=exact, **given)
         if not _page(output):
             return result
         from headscope.analyses.context_attribution.page import shaded
 
-        known = {
-            name: value
-            for name, value in {**given, **many}.items()
-            if name in ("max_new_tokens", "batch_size", "limit")
-        }
+        known = {name: given[name] for name in ("max_new_tokens", "batch_size", "limit") if name in given}
         return Explained(result, model, shaded(model, prompts(path), units, exact=exact, **known))
-    of_data = {"than": than, **{name: value for name, value in many.items() if name != "progress"}}
-    if refused := [name.replace("_", "-") for name, value in of_data.items() if value]:
-        raise InputError(f"--{refused[0]}: expected a data set (.jsonl), found one prompt")
-    more: dict[str, Any] = {}
-    text: Any = prompt
-    if path is not None and path.suffix == ".json":
-        text, more = _object(path)
-    elif path is not None:
-        text = _text(path)
-    answer = more.pop("answer", answer) if answer is None else answer
+    text, more = (prompt, {}) if path is None else _content(path)
     units = more.pop("spans", units) if spans == "sentence" else units
-    known = {name: more[name] for name in ("tools", "documents") if name in more}
-    picture = {} if image is None else {"image": image}
-    return Explained(why(model, text, answer, units, exact, **known, **picture, **given), model)
+    known = {name: more[name] for name in ("answer", "tools", "documents") if name in more}
+    return Explained(why(model, text, spans=units, exact=exact, **{**known, **given}), model)
 
 
 def checks(
@@ -112,16 +94,14 @@ def checks(
     """Refuse, before a model is loaded, what is written of one prompt or a data set alone, and to open no page."""
     if open_ and not _page(output):
         raise InputError(f"--open: expected -o FILE.html beside it, found {output or 'no -o'}")
-    path = _file(prompt)
+    path, many = _file(prompt)
     if path is None and len(prompt.split()) == 1 and Path(prompt).suffix in (".txt", ".json", *DATA):
         raise InputError(f"PROMPT: expected a text or a file, found no file {prompt}")
-    if path is None or path.suffix not in DATA:
-        if path is not None:
-            _object(path) if path.suffix == ".json" else _text(path)
-        if figures is not None:
-            raise InputError("--figures: expected a data set (.jsonl), found one prompt")
-        return
-    if output is not None and output.suffix.lower() in PICTURES:
+    if path is not None and not many:
+        _content(path)
+    if figures is not None and not many:
+        raise InputError("--figures: expected a data set (.jsonl), found one prompt")
+    if output is not None and many and output.suffix.lower() in PICTURES:
         raise InputError(
             f"-o {output}: expected one prompt for a picture, found a data set; .html is its page"
         )
@@ -131,35 +111,34 @@ def _page(output: Path | None) -> bool:
     return output is not None and output.suffix.lower() == ".html"
 
 
-def _text(path: Path) -> str:
-    """The text of a file. Raises `InputError` where it has none."""
+def _content(path: Path) -> tuple[Any, dict[str, Any]]:
+    """The prompt in a file, and of a JSON object what stands beside it. Raises `InputError` where there is none."""
+    from headscope.corpora.arrays import broken
+    from headscope.corpora.prompts import prompt_of
+
     try:
         text = path.read_text(encoding="utf-8").removesuffix("\n")
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: expected UTF-8, found another byte at {error.start}") from None
     if not text.strip():
         raise InputError(f"{path}: expected some text, found none")
-    return text
-
-
-def _object(path: Path) -> tuple[Any, dict[str, Any]]:
-    """The prompt of a file of one object, and what stands beside it. Raises `InputError` for another file."""
-    from headscope.corpora.arrays import broken
-    from headscope.corpora.prompts import prompt_of
-
+    if path.suffix != ".json":
+        return text, {}
     try:
-        row: Any = json.loads(_text(path))
+        row: Any = json.loads(text)
     except ValueError as error:
         raise InputError(f"{path}: expected a JSON object, found {broken(error)}") from None
     return prompt_of(row, lambda message: InputError(f"{path}: {message}"))
 
 
-def _file(prompt: str) -> Path | None:
-    """The file that a prompt names; None where it is a text."""
+def _file(prompt: str) -> tuple[Path | None, bool]:
+    """The file that a prompt names, None where it is a text; and whether that is a data set."""
+    path = Path(prompt)
     try:
-        return Path(prompt) if Path(prompt).is_file() else None
+        there = path.is_file()
     except (OSError, ValueError):  # longer than a name, or with what no name has
-        return None
+        there = False
+    return (path, path.suffix in DATA) if there else (None, False)
 
 
 def shown(
