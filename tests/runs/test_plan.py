@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 import headscope as hs
 from headscope.errors import InputError
-from headscope.runs.plan import Costs, measured, plan
+from headscope.runs.plan import Costs, measured, plan, planned
 
 COSTS = Costs(1000, 1, 2, 5, 1, 1, sent=100, back=900, memory=1e9)  # 2 s of the client, 8 of a worker
 
@@ -43,3 +44,11 @@ def test_costs_are_of_what_is_read(tmp_path: Path, demo: hs.Model) -> None:
     path.write_text("\x01\n", encoding="utf-8")
     with pytest.raises(InputError, match="expected at least one"):
         measured(model, hs.corpora.text(path, pack=128, documents="line"))
+
+
+@pytest.mark.slow
+def test_one_line_of_what_is_cut_on_no_bytes() -> None:
+    line = planned(hs.load(), hs.corpora.builtin(), workers=2, limit=4)
+    assert re.match(
+        r"4 inputs, [\d,]+ tokens: about \d+ s on 2 workers of .*B of memory, .* of the client's, ", line
+    )

@@ -170,7 +170,7 @@ def planned(model: Model, corpus: Corpus, workers: int, limit: int | None = None
     )
     few = "; of less than two whole blocks, which overstates bytes and the client's work"
     return (
-        f"{extent.text('input')}: about {duration(forecast.seconds)} on {plural(workers, 'worker')} of {worker} of memory, "
-        f"{client} of the client's, {wire} over the wire, {parts} of parts"
+        f"{extent.text('input')}: about {duration(forecast.seconds)} on {plural(workers, 'worker')} of {worker} of "
+        f"memory, {client} of the client's, {wire} over the wire, {parts} of parts"
         f"{few if (corpus.size_hint() or 0) < SMALLEST else ''}"
     )
