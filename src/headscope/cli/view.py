@@ -35,7 +35,6 @@ def view(
     target: str | None = None,
     image: Path | None = None,
     audio: Path | None = None,
-    sound: Annotated[bool, typer.Option("--sound/--no-sound")] = True,
     theme: Theme = "auto",
     width: Annotated[str | None, typer.Option(metavar="column|page|INCHES")] = None,
     open_: Annotated[bool, typer.Option("--open")] = False,
@@ -64,7 +63,6 @@ def view(
         target: what the decoder of an encoder-decoder reads.
         image: a picture, for a model of vision, or beside TEXT for one of both.
         audio: a sound, for a model of sound; one that writes what it hears needs --target.
-        sound: whether the sound itself travels in the page, to be played.
         theme: colours.
         width: of a picture: a column (3.3 inches) or the page (6.9, the default) of a paper, or inches.
         open_: open what was written in a browser.
@@ -84,8 +82,6 @@ def view(
         live or replay or text is not None or image is not None or against_text is not None
     ):
         raise InputError("--audio: expected --target beside it, or nothing, found another input")
-    if not sound and audio is None:
-        raise InputError("--no-sound: expected --audio beside it")
     if image is not None and (
         live or replay or text_b is not None or against_text is not None or target is not None
     ):
@@ -143,7 +139,6 @@ def view(
         pair=text_b,
         image=image,
         audio=audio,
-        sound=sound,
         against=against_text if against is None else model.trained.named(against),
         target=target,
         quantities=quantity or None,

@@ -10,7 +10,7 @@ import typer.core
 SHARED = {
     "How the model is loaded": "device dtype revision adapter untrained keep trust_remote_code allow_unknown",
     "How files are read": "format pack documents text_field strict distinct line",
-    "What is written": "as_json meta theme width sound title open_",
+    "What is written": "as_json meta theme width title open_",
     "How it runs": "batch_size seed resume shard skip_failures devices dask estimate",
 }
 """Options, by the names of their parameters, that ``--help`` names and ``--help-all`` describes."""
