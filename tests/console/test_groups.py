@@ -12,7 +12,7 @@ import typer
 
 from headscope.console.groups import command, names_of, written
 from headscope.console.options import ModelOptions
-from headscope.console.sources import ModalityOptions, ReadingOptions
+from headscope.console.sources import InputOptions, ReadingOptions
 from headscope.core.validation import Count
 from headscope.errors import InputError
 
@@ -74,4 +74,4 @@ def test_what_was_typed_of_a_group() -> None:
     assert written(model) == {"-m": "gpt2", "--untrained": "0", "--allow-unknown": ""}
     reading = ReadingOptions(pack=64, strict=True, distinct=True)
     assert written(reading) == {"--pack": "64", "--strict": "", "--distinct": ""}
-    assert written(ModalityOptions()) == {}
+    assert written(InputOptions()) == {}

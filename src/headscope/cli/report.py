@@ -27,9 +27,7 @@ _SECTIONS: Any = typer.Option(
 
 def report(
     model: console.ModelOptions,
-    reading: sources.ReadingOptions,
-    modalities: sources.ModalityOptions,
-    corpus: Annotated[list[Path] | None, typer.Argument(metavar="CORPUS")] = None,
+    inputs: sources.InputOptions,
     *,
     text: Paths = None,
     treebank: Paths = None,
@@ -49,9 +47,8 @@ def report(
     """Write one page about a model: what every head does over a corpus, and the maps behind the figures.
 
     Args:
-        model, reading, modalities: which model, and how the corpus is read.
-        corpus: the same as --text CORPUS.
-        text: text or jsonl to measure; by default the built-in corpus of what the model reads.
+        model, inputs: which model, and how the corpus is read.
+        text: the same as CORPUS: text or jsonl to measure.
         treebank: trees for tables 1 and 3: .conllu, _conll or word-heads .txt; the built-in ones by default.
         coref: coreference for table 2, as `coref` reads it; the built-in corpus by default.
         against: compare with this model (hub name, folder or demo; @REVISION); else with the same one untrained.
@@ -78,38 +75,38 @@ def report(
     browser = find_browser() if output.suffix.lower() == ".pdf" else None
     if label is not None and pairs is None:
         raise InputError("--label: expected --pairs as well")
-    text = [*(corpus or []), *(text or [])] or None
     started = time.monotonic()
-    texts, loaded = modalities.read(reading, text, model)
+    inputs = replace(inputs, corpus=[*(inputs.corpus or []), *(text or [])])
+    loaded, texts = inputs.inputs(model)
     count = EXAMPLES[texts.kind] if examples is None else examples
     check_place(output, room_of(loaded, count, texts.kind))
-    modality, files = modalities.given
+    modality, files = inputs.given
     several = {"treebank": treebank, "coref": coref, "links": links, "prompts": prompts}
     one = {"against": against, "pairs": pairs, "label": label}
     asked = several | {name: [value] for name, value in one.items() if value}
     typed = Typed(
-        [*map(str, files or text or [])],
-        written(model) | written(replace(reading, limit=None)),
+        [*map(str, files or inputs.corpus or [])],
+        written(model) | written(replace(inputs, limit=None, images=None, audio=None)),
         {f"--{name}": [*map(str, values or [])] for name, values in asked.items()},
-        reading.limit,
+        inputs.limit,
         limit_sentences,
         modality,
     )
     failed: list[tuple[Entry, str]] = []
-    once = partial(sources.once, distinct=reading.distinct)
+    once = partial(sources.once, distinct=inputs.distinct)
     page = run(
         loaded,
         texts,
         title=title,
         examples=count,
         sections=sections.split(",") if sections else None,
-        limit=reading.limit,
-        treebank=once(sources.annotated(treebank, None, strict=reading.strict)) if treebank else None,
-        coref=once(sources.annotated(coref, None, clusters=True, strict=reading.strict)) if coref else None,
+        limit=inputs.limit,
+        treebank=once(sources.annotated(treebank, None, strict=inputs.strict)) if treebank else None,
+        coref=once(sources.annotated(coref, None, clusters=True, strict=inputs.strict)) if coref else None,
         against=model.trained.named(against) if against else None,
-        pairs=once(corpora.pairs(pairs, label=label, strict=reading.strict)) if pairs else None,
-        links=once(sources.linked(links, None, strict=reading.strict)) if links else None,
-        prompts=corpora.prompts(prompts, strict=reading.strict) if prompts else None,
+        pairs=once(corpora.pairs(pairs, label=label, strict=inputs.strict)) if pairs else None,
+        links=once(sources.linked(links, None, strict=inputs.strict)) if links else None,
+        prompts=corpora.prompts(prompts, strict=inputs.strict) if prompts else None,
         limit_sentences=limit_sentences,
         live=live,
         progress=True,
@@ -124,7 +121,7 @@ def report(
     size, seconds = output.stat().st_size / 1e6, time.monotonic() - started
     what = "to print" if browser else "open it in a browser, it needs no network"
     print(f"{output.resolve()}  ({size:.1f} MB, {seconds:.0f} s; {what})", flush=True)
-    given = {**asked, "text": text or files or against}
+    given = {**asked, "text": inputs.corpus or files or against}
     unmade = [f"{entry.name} ({why})" for entry, why in failed if given.get(entry.reads)]
     if unmade:
         raise RunError(f"{output}: written without the section{'s' * (len(unmade) > 1)} {'; '.join(unmade)}")

@@ -185,76 +185,6 @@ def _kinds(path: Path, format: TextKind | None) -> Sequence[str]:
     return [SUFFIXES.get(suffix_of(file), "text") for file in files]
 
 
-@dataclass(frozen=True)
-class ModalityOptions:
-    """Pictures or sounds in place of texts."""
-
-    images: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Pictures in place of texts, for a model of vision: a folder, a picture or .jsonl; repeatable.",
-        ),
-    ] = None
-    audio: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Sounds in place of texts, for a model of sound: a folder, a WAV file or .jsonl; repeatable.",
-        ),
-    ] = None
-
-    @property
-    def given(self) -> tuple[str, Sequence[Path]]:
-        """The option that was given, and its files; empty where there are none."""
-        return next(((name, paths) for name, paths in _modalities(self).items() if paths), ("", ()))
-
-    def read(
-        self, reading: ReadingOptions, texts: Sequence[Path] | None, model: ModelOptions
-    ) -> tuple[Corpus, Model]:
-        """The corpus that was given, and the model; without one the built-in one of what the model reads.
-
-        Raises `InputError` for what is wrong with files and options before the model is loaded, and for a model that
-        reads no such inputs.
-        """
-        corpus = self._corpus(reading, texts)
-        loaded = model.load()
-        from headscope.corpora.shipped import shipped
-        from headscope.models.perceive import expect_reads, reads
-
-        if corpus is None:
-            corpus = reading.of(()) if reads(loaded) == "text" else shipped(reads(loaded))
-        if corpus.kind != "text":
-            expect_reads(loaded, corpus.kind)
-        expect_texts(loaded, corpus)
-        return corpus, loaded
-
-    def _corpus(self, reading: ReadingOptions, texts: Sequence[Path] | None) -> Corpus | None:
-        name, files = self.given
-        if not name:
-            return reading.of(texts) if texts else None
-        if texts or all(_modalities(self).values()):
-            raise InputError(f"{name}: expected pictures, sounds or texts, found several of them")
-        for option, off in (
-            ("--format", reading.format is None),
-            ("--pack", reading.pack == _PACK),
-            ("--text-field", reading.text_field is None),
-        ):
-            if not off:
-                raise InputError(f"{option}: goes with texts, found {name}")
-        by = reading.documents or "file"
-        if by not in ("file", "folder"):
-            raise InputError(f"--documents: expected file or folder with {name}, found {by!r}")
-        from headscope import corpora
-
-        read = corpora.images if name == "--images" else corpora.sounds
-        return once(read([*files], documents=cast("Any", by), strict=reading.strict), reading.distinct)
-
-
-def _modalities(options: ModalityOptions) -> dict[str, list[Path] | None]:
-    return {"--images": options.images, "--audio": options.audio}
-
-
 def _file(name: str) -> Path:
     """A file or folder of this name. An empty one, as of a shell's variable that is not set, is no folder."""
     if not name:
@@ -291,13 +221,69 @@ class TextOptions(ReadingOptions):
 
 
 @dataclass(frozen=True)
-class InputOptions(ModalityOptions, TextOptions):
-    """A corpus of texts, pictures or sounds."""
+class InputOptions(TextOptions):
+    """A corpus of texts, or of pictures or sounds in place of them."""
+
+    images: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Pictures in place of texts, for a model of vision: a folder, a picture or .jsonl; repeatable.",
+        ),
+    ] = None
+    audio: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Sounds in place of texts, for a model of sound: a folder, a WAV file or .jsonl; repeatable.",
+        ),
+    ] = None
+
+    @property
+    def given(self) -> tuple[str, Sequence[Path]]:
+        """The option of pictures or sounds that was given, and its files; empty where there are none."""
+        return (
+            ("--images", self.images) if self.images else ("--audio", self.audio) if self.audio else ("", ())
+        )
 
     def inputs(self, model: ModelOptions) -> tuple[Model, Corpus]:
-        """The model and the corpus, by default the built-in one of what the model reads."""
-        corpus, loaded = self.read(self, self.corpus, model)
+        """The model, and the corpus that was given; without one the built-in one of what the model reads.
+
+        Raises `InputError` for what is wrong with files and options before the model is loaded, and for a model that
+        reads no such inputs.
+        """
+        corpus = self._corpus()
+        loaded = model.load()
+        from headscope.corpora.shipped import shipped
+        from headscope.models.perceive import expect_reads, reads
+
+        if corpus is None:
+            corpus = self.of(()) if reads(loaded) == "text" else shipped(reads(loaded))
+        if corpus.kind != "text":
+            expect_reads(loaded, corpus.kind)
+        expect_texts(loaded, corpus)
         return loaded, corpus
+
+    def _corpus(self) -> Corpus | None:
+        name, files = self.given
+        if not name:
+            return self.of(self.corpus) if self.corpus else None
+        if self.corpus or (self.images and self.audio):
+            raise InputError(f"{name}: expected pictures, sounds or texts, found several of them")
+        for option, off in (
+            ("--format", self.format is None),
+            ("--pack", self.pack == _PACK),
+            ("--text-field", self.text_field is None),
+        ):
+            if not off:
+                raise InputError(f"{option}: goes with texts, found {name}")
+        by = self.documents or "file"
+        if by not in ("file", "folder"):
+            raise InputError(f"--documents: expected file or folder with {name}, found {by!r}")
+        from headscope import corpora
+
+        read = corpora.images if name == "--images" else corpora.sounds
+        return once(read([*files], documents=cast("Any", by), strict=self.strict), self.distinct)
 
 
 def annotated(
@@ -399,8 +385,6 @@ def linked(
     *,
     document: str | None = None,
     base: Literal[0, 1] = 0,
-    words: Literal["syntactic", "surface"] = "syntactic",
-    relations: Literal["full", "main"] = "full",
     strict: bool = False,
 ) -> Corpus:
     """The inputs with links in these files: JSON lines, word alignments, or what `annotated` reads.
@@ -417,8 +401,6 @@ def linked(
     for option, off, of in (
         ("--base", base == 0, "pharaoh"),
         ("--documents", document is None, "jsonl"),
-        ("--words", words == "syntactic", "conllu"),
-        ("--relations", relations == "full", "conllu"),
     ):
         if not off and kind != of:
             raise InputError(f"{option}: expected {_FORMATS.get(of, of)}, found {_FORMATS.get(kind, kind)}")
@@ -429,7 +411,7 @@ def linked(
         return corpora.alignments(*files, base=base, strict=strict)
     if kind == "jsonl":
         return corpora.links(files, document=document, strict=strict)
-    return annotated(files, cast("AnnotationKind", kind), words=words, relations=relations, strict=strict)
+    return annotated(files, cast("AnnotationKind", kind), strict=strict)
 
 
 _TREES: Mapping[str, AnnotationKind] = {".conllu": "conllu", "_conll": "conll2012", ".txt": "word-heads"}
