@@ -1305,12 +1305,29 @@ export interface ChartBlock {
 }
 
 /**
+ * Measures by layer on one scale, each called by what tells it from the others (`names`); one has its own title.
+ */
+export interface PanelInfo {
+  title: string;
+  measures: string[];
+  names: string[];
+}
+
+/**
+ * Measures of the report by layer, a point a head: figures 2 to 4 of Clark et al. 2019.
+ */
+export interface PanelsBlock {
+  kind: "panels";
+  panels: PanelInfo[];
+}
+
+/**
  * What is unfolded by a click.
  */
 export interface FoldedBlock {
   kind: "folded";
   summary: string;
-  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | FoldedBlock)[];
+  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | PanelsBlock | FoldedBlock)[];
 }
 
 /**
@@ -1321,7 +1338,7 @@ export interface BlocksSection {
   about: string;
   kind: "blocks";
   name: string;
-  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | FoldedBlock)[];
+  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | PanelsBlock | FoldedBlock)[];
   notes: string[];
   command: string | null;
 }
@@ -1384,42 +1401,6 @@ export interface MeasuresSection {
   title: string;
   about: string;
   kind: "measures";
-  command: string | null;
-}
-
-/**
- * The named measures against the layer, a point a head. `command` gives the same figures again.
- *
- * Where it is `large`, two charts have all the width.
- */
-export interface LayersSection {
-  title: string;
-  about: string;
-  kind: "layers";
-  measures: string[];
-  large?: boolean;
-  notes: string[];
-  command: string | null;
-}
-
-/**
- * Some measures on one scale, each called by what tells it from the others.
- */
-export interface PanelInfo {
-  title: string;
-  measures: string[];
-  names: string[];
-}
-
-/**
- * Kinds of tokens against one another, by layer: figures 2 and 3 of Clark et al. 2019.
- */
-export interface ClassesSection {
-  title: string;
-  about: string;
-  kind: "classes";
-  panels: PanelInfo[];
-  notes: string[];
   command: string | null;
 }
 
@@ -1551,7 +1532,7 @@ export interface CompareSection {
   example: (number | null)[];
   pin: (Pin | null)[];
   measures: ComparedMeasure[];
-  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | FoldedBlock)[];
+  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | PanelsBlock | FoldedBlock)[];
   notes: string[];
   command: string | null;
 }
@@ -1595,8 +1576,6 @@ export type SectionInfo =
   | MethodsSection
   | StandaloneSection
   | MeasuresSection
-  | LayersSection
-  | ClassesSection
   | HeadsSection
   | CardsSection
   | AtlasSection

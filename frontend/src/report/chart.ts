@@ -135,25 +135,41 @@ export const rowsByLayer = (
 });
 
 /** The means of the layers' rows. */
-export const meansOf = (figures: Figures, { x, y }: ChartRows): ChartLine => ({
+const meansOf = (figures: Figures, { x, y }: ChartRows): ChartLine => ({
   y: figures.payload.layers.map((_, layer) => {
     const own = y.filter((value, row): value is number => x[row] === layer && value !== null);
     return own.length > 0 ? own.reduce((a, b) => a + b, 0) / own.length : null;
   }),
 });
 
-/** A measure by layer: a point a head, the line their mean, dashed what uniform attention gives. */
-export function ofMeasureByLayer(figures: Figures, measure: Measure, marked: readonly Cell[] = []): Chart {
-  const { low, high } = measure.scale;
-  const rows = rowsByLayer(figures, figures.cells, measure.value);
-  const chance = figures.payload.layers.map((_, layer) => orNull(measure.chance(layer)));
+/** Measures by layer, on one scale: a point a head, a line their mean, dashed what uniform attention gives of one alone. */
+export function ofMeasuresByLayer(
+  figures: Figures,
+  measures: readonly Measure[],
+  names: readonly string[] = [],
+  marked: readonly Cell[] = [],
+): Chart {
+  const each = measures.map(({ value }) => rowsByLayer(figures, figures.cells, value));
+  const shares = measures.every(({ isShare, scale }) => isShare && !scale.diverging);
+  const [only, several] = [measures[0]!, measures.length > 1];
+  const chance = figures.payload.layers.map((_, layer) => orNull(only.chance(layer)));
   return {
     kind: "layers",
     title: "",
     x: { title: "", names: layerNames(figures) },
-    y: { title: "", low, high: measure.isShare ? high : 1.04 * high },
-    rows: { ...rows, marked: marked.map((cell) => figures.cells.indexOf(cell)) },
-    lines: [meansOf(figures, rows), { y: chance, steps: true }],
+    y: { title: "", ...(shares && { low: 0, high: 1 }) },
+    rows: {
+      x: each.flatMap(({ x }) => x),
+      y: each.flatMap(({ y }) => y),
+      link: each.flatMap(({ link }) => link!),
+      marked: marked.map((cell) => figures.cells.indexOf(cell)),
+      ...(several && { colour: each.flatMap(({ x }, colour) => x.map(() => colour)) }),
+    },
+    lines: [
+      ...each.map((rows, colour) => ({ ...meansOf(figures, rows), ...(several && { colour }) })),
+      ...(several ? [] : [{ y: chance, steps: true }]),
+    ],
+    ...(several && { colour: { title: "", of: "heads" as const, names: [...names] } }),
   };
 }
 

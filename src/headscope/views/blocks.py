@@ -249,6 +249,21 @@ class ChartBlock(TypedDict):
     tips: list[str]
 
 
+class PanelInfo(TypedDict):
+    """Measures by layer on one scale, each called by what tells it from the others (`names`); one has its own title."""
+
+    title: str
+    measures: list[str]
+    names: list[str]
+
+
+class PanelsBlock(TypedDict):
+    """Measures of the report by layer, a point a head: figures 2 to 4 of Clark et al. 2019."""
+
+    kind: Literal["panels"]
+    panels: list[PanelInfo]
+
+
 class FoldedBlock(TypedDict):
     """What is unfolded by a click."""
 
@@ -257,7 +272,7 @@ class FoldedBlock(TypedDict):
     blocks: list[Block]
 
 
-Block = TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | FoldedBlock
+Block = TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | PanelsBlock | FoldedBlock
 
 
 class BlocksSection(SectionInfo):

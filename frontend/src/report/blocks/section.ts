@@ -8,11 +8,12 @@ import { chart } from "./chart";
 import { folded } from "./folded";
 import { graph } from "./graph";
 import { list } from "./list";
+import { panels } from "./panels";
 import { table } from "./table";
 import { text } from "./text";
 
 const BLOCKS: { readonly [Kind in Info["kind"]]: Block<Extract<Info, { kind: Kind }>> } = {
-  ...{ chart, folded, graph, list, table, text },
+  ...{ chart, folded, graph, list, panels, table, text },
 };
 
 /** Draw blocks at the end of a section, which has this name. */

@@ -2,10 +2,8 @@
 
 export { section as atlas } from "./atlas/atlas";
 export { section as cards } from "./cards/cards";
-export { section as classes } from "./measure/classes";
 export { section as compare } from "./compare_models/compare";
 export { section as heads } from "./measure/heads";
-export { section as layers } from "./measure/layers";
 export { section as measures } from "./measure/measures";
 export { section as methods } from "./reports/methods";
 export { section as positions } from "./positions/positions";

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, Literal
 
 import xarray as xr
 
@@ -18,7 +18,8 @@ from headscope.measures.dataset import table as tidy_table
 from headscope.measures.gradients import FIGURE_3
 from headscope.measures.patterns import PATTERNS
 from headscope.runs.rare import with_rarest
-from headscope.views.blocks import Block, rows_of
+from headscope.views import blocks
+from headscope.views.blocks import Block, PanelInfo, PanelsBlock, rows_of
 from headscope.views.columns import measure_names
 from headscope.views.payload import SectionInfo
 from headscope.views.section import Ready, Section
@@ -28,36 +29,6 @@ class MeasuresSection(SectionInfo):
     """Every measure small, one of them large, and the heads that stand out in it."""
 
     kind: Literal["measures"]
-    command: str | None
-
-
-class LayersSection(SectionInfo):
-    """The named measures against the layer, a point a head. `command` gives the same figures again.
-
-    Where it is `large`, two charts have all the width.
-    """
-
-    kind: Literal["layers"]
-    measures: list[str]
-    large: NotRequired[bool]
-    notes: list[str]
-    command: str | None
-
-
-class PanelInfo(TypedDict):
-    """Some measures on one scale, each called by what tells it from the others."""
-
-    title: str
-    measures: list[str]
-    names: list[str]
-
-
-class ClassesSection(SectionInfo):
-    """Kinds of tokens against one another, by layer: figures 2 and 3 of Clark et al. 2019."""
-
-    kind: Literal["classes"]
-    panels: list[PanelInfo]
-    notes: list[str]
     command: str | None
 
 
@@ -88,13 +59,7 @@ POINTS = "Each point is a head, the grey line the mean of a layer, the dashed li
 
 
 def layers(
-    title: str,
-    about: str,
-    measures: Sequence[str],
-    notes: Sequence[str] = (),
-    command: str | None = None,
-    *,
-    large: bool = False,
+    title: str, about: str, measures: Sequence[str], notes: Sequence[str] = (), command: str | None = None
 ) -> list[Section]:
     """Measures against the layer, a chart each; none where there are no measures.
 
@@ -104,19 +69,9 @@ def layers(
         measures: their names.
         notes: how to read the charts, after what the points are.
         command: gives the same figures.
-        large: two charts have all the width.
     """
-    info = LayersSection(
-        kind="layers",
-        title=title,
-        about=about,
-        measures=list(measures),
-        notes=[POINTS, *notes],
-        command=command,
-    )
-    if large:
-        info["large"] = True
-    return [Ready(info)] if measures else []
+    panels = [PanelInfo(title="", measures=[name], names=[]) for name in measures]
+    return _panels("layers", title, about, panels, [POINTS, *notes], command)
 
 
 def classes(
@@ -147,10 +102,14 @@ def classes(
         if len(measures) > 1
     ]
     notes = ["Lines are means of layers, points heads.", *notes]
-    info = ClassesSection(
-        kind="classes", title=title, about=about, panels=infos, notes=notes, command=command
-    )
-    return [Ready(info)] if infos else []
+    return _panels("classes", title, about, infos, notes, command)
+
+
+def _panels(
+    name: str, title: str, about: str, panels: list[PanelInfo], notes: Sequence[str], command: str | None
+) -> list[Section]:
+    shown = PanelsBlock(kind="panels", panels=panels)
+    return [Ready(blocks.section(name, title, about, [shown], notes, command))] if panels else []
 
 
 def every_head(command: str | None = None) -> Section:
@@ -360,9 +319,7 @@ def by_layer_perceived(dataset: xr.Dataset, command: str | None = None) -> list[
         return f"Means over {_over(dataset, drawn, count)}."
 
     return [
-        *layers(
-            "How far heads look, by layer", about, far, [n(far), source] if far else (), command, large=True
-        ),
+        *layers("How far heads look, by layer", about, far, [n(far), source] if far else (), command),
         *layers(
             "Where heads look, by layer",
             "Heads that give more than half of their attention are named. Choose a point to see where the head looks.",

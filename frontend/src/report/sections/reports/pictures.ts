@@ -8,7 +8,7 @@ import { h } from "../../../ui/dom";
 import { picture as arcs } from "../../arcs";
 import { ofAll, rightIn } from "../../blocks/cases";
 import { draw } from "../../cells";
-import { Charted, ofMeasureByLayer, redrawn } from "../../chart";
+import { Charted, ofMeasuresByLayer, redrawn } from "../../chart";
 import { type Cell, type Measure, pixel, same, scaleOf, tablesOf } from "../../figures";
 import { glance, pictured, storeOf } from "../../glance";
 import type { Host, Now } from "../../host";
@@ -150,7 +150,7 @@ function roles(finding: Finding, host: Host): Picture | null {
 /** A measure of all heads by layer. */
 function byLayer(measure: Measure, host: Host): Picture {
   const charted = new Charted(host);
-  const chart = ofMeasureByLayer(host.figures, measure);
+  const chart = ofMeasuresByLayer(host.figures, [measure]);
   const draw = redrawn(({ theme, cell }, width) =>
     charted.show(chart, { width, height: 84, theme }, `${measure.info.title} by layer`, cell),
   );
