@@ -993,13 +993,17 @@ export interface ChartAxis {
 /**
  * What the rows' colours are of: numbers up to `high`, which diverge where `low` is negative, else `names`.
  *
- * `root`: they go by the square root; `none`: what rows without a colour are.
+ * `names` of numbers stand below their colours. `root`: they go by the square root; `none`: what rows without a
+ * colour are. `letters` stand in cells; `hues` are the places of names among the colours of heads (None: grey), by
+ * default their order.
  */
 export interface ChartColour {
   title: string;
   of: "numbers" | "heads" | "layers";
   names?: string[];
   none?: string;
+  letters?: string[];
+  hues?: (number | null)[];
   low?: number;
   high?: number;
   root?: boolean;
@@ -1008,7 +1012,7 @@ export interface ChartColour {
 /**
  * The rows of a chart, a list a column. `link`: the head of each; `marked`: rows with an edge or their name.
  *
- * `against`: what each is held against.
+ * `against`: what each is held against; `text`: what a cell of a map says in place of its number.
  */
 export interface ChartRows {
   x: (number | null)[];
@@ -1017,6 +1021,7 @@ export interface ChartRows {
   link?: string[];
   marked?: number[];
   against?: (number | null)[];
+  text?: string[];
 }
 
 /**
@@ -1086,7 +1091,8 @@ export interface ColumnInfo {
  *
  * `draw` draws them in place of writing them: a ``bar`` from 0 to 1 with its interval and the baseline `base`, a
  * ``change`` to both sides of 0, an ``interval`` with its score, `base` and `chance`, or a ``range`` in figures;
- * ``heads`` are those of the table's `heads`, and a ``measure`` asks its section to show the one that `name` says.
+ * a ``tint`` by its scale and with all that is known where `of` is a measure of the page; ``heads`` are those of the
+ * table's `heads`, and a ``measure`` asks its section to show the one that `name` says.
  * Below a figure stand its interval (with `digits`, as the figures of other rows) and what the column `under` says,
  * behind it what `aside` says and, when it is pointed at, `title`. `label` stands above where it is other than the
  * column's. The column `name` names what is no head, or counts what stands behind a plus. `error` stands where there
@@ -1095,7 +1101,7 @@ export interface ColumnInfo {
 export interface CellInfo {
   of: string;
   label?: string;
-  draw?: "bar" | "change" | "interval" | "range" | "heads" | "measure";
+  draw?: "bar" | "change" | "interval" | "range" | "heads" | "measure" | "tint";
   low?: string;
   high?: string;
   base?: string;

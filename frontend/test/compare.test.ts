@@ -1,10 +1,11 @@
 import { expect, it } from "vitest";
 import { short } from "../src/draw/chart";
 import type { CompareSection, ExplorerPayload, ExplorerState, TableBlock } from "../src/protocol";
-import { signed } from "../src/report/figures";
-import { heads, means, quantities } from "../src/report/sections/compare_models/data";
+import { type Measure, quantities, signed } from "../src/report/figures";
+import { heads } from "../src/report/sections/compare_models/compare";
 import { kept, SIDES } from "../src/report/sides";
 import { DEFAULTS } from "../src/scene/state";
+import { figures } from "./sample";
 
 const table = (name: string, values: TableBlock["values"]): TableBlock => ({
   ...{ kind: "table", name, title: "", columns: [], more: [], cells: [], reasons: [] },
@@ -40,30 +41,21 @@ const info: CompareSection = {
   command: null,
 };
 
-it("shows drift on a scale from 0, and differences on one with 0 in its middle", () => {
-  const [drift, next] = quantities(info);
-  expect([drift!.name, drift!.scale.diverging, drift!.scale.low]).toEqual(["js", false, 0]);
-  expect(drift!.errors).toEqual([0.01, NaN, 0.02]);
-  expect([
-    next!.title,
-    next!.scale.diverging,
-    next!.scale.tint(0),
-    next!.scale.tint(-0.4),
-    next!.scale.tint(0.4),
-  ]).toEqual(["next token, A − B", true, 0.5, 0, 1]);
-  expect(next!.values).toEqual([0.2, -0.4, NaN]);
+it("shows drift on a scale from 0, and differences on one with 0 in its middle", async () => {
+  const all = await figures();
+  const [drift, next] = quantities({ ...info, layer: [3, 3, 5] }, all) as [Measure, Measure];
+  expect([drift.name, drift.scale.diverging, drift.scale.low]).toEqual(["js", false, 0]);
+  expect(all.cells.map(drift.error)).toEqual([0.01, NaN, NaN, 0.02, NaN]);
+  const { title, units } = next.info;
+  const { diverging, tint } = next.scale;
+  expect([title, units, diverging, tint(0), tint(-0.4), tint(0.4)]).toEqual([
+    ...["next token, A − B", "share", true],
+    ...[0.5, 0, 1],
+  ]);
+  expect(all.cells.map(next.value)).toEqual([0.2, -0.4, NaN, NaN, NaN]);
   // Nothing above 0, or nothing at all: 0 is still the middle.
   expect(signed([0.1, 0.3]).tint(0)).toBe(0.5);
   expect(signed([0, 0]).tint(0)).toBe(0.5);
-});
-
-it("has the means of layers with errors for drift, without for measures, and no mean of nothing", () => {
-  const [drift, next] = quantities(info);
-  expect(means(info, drift!)).toEqual([
-    { layer: 0, mean: 0.3, low: 0.28, high: 0.32 },
-    { layer: 4, mean: 0.3, low: NaN, high: NaN },
-  ]);
-  expect(means(info, next!)).toEqual([{ layer: 0, mean: expect.closeTo(-0.1, 9), low: NaN, high: NaN }]);
 });
 
 it("saves the figures of heads as the command does", () => {

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { Figures, Measure, scaleOf, tidy } from "../src/report/figures";
 import { allHeads, parseFilter } from "../src/report/filter";
-import { ordered } from "../src/report/sections/measure/heads";
 import { readFragment, writeFragment } from "../src/report/state";
 import { csv } from "../src/report/table";
 import { looks } from "../src/scene/letters";
@@ -60,13 +59,6 @@ test("steps stay inside", async () => {
 });
 
 test("the page opens at the head that stands out", async () => expect((await figures()).opening).toEqual(at(0, 1)));
-
-test("heads are ordered by a measure, those without a value last either way", async () => {
-  const f = await figures();
-  const names = (down: boolean) => ordered(f, { key: f.measure("previous"), down }).map((cell) => f.name(cell));
-  expect(names(true)).toEqual(["L3H1", "L5H0", "L5H1", "L3H2", "L3H0"]);
-  expect(names(false)).toEqual(["L3H0", "L3H2", "L5H1", "L5H0", "L3H1"]);
-});
 
 test.each([
   ["", 5],

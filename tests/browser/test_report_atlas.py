@@ -26,7 +26,7 @@ def html() -> str:
 @pytest.fixture
 def page(open_page: Any, html: str) -> Any:
     page = open_page(html, fragment="#head=L0H0")
-    page.locator("[data-section=atlas] .qk circle").first.wait_for()
+    page.locator("[data-section=atlas] .qk [data-row]").first.wait_for()
     return page
 
 
@@ -152,12 +152,12 @@ def places(page: Any) -> list[dict[str, float]]:
     return table(page.locator(of(".saves")).get_by_title("Save queries and keys as CSV"))
 
 
-def dots(page: Any, shape: str) -> list[tuple[float, float]]:
-    """The middles of the queries (circle) or of the keys (rect), in the order of the tokens."""
+def dots(page: Any) -> list[list[float]]:
+    """The middles of the queries and behind them of the keys, in the order of the tokens."""
     page.locator(of(".qk .plot")).scroll_into_view_if_needed()
-    return page.locator(of(f".qk .plot {shape}.mark")).evaluate_all(
-        "marks => marks.map(mark => { const box = mark.getBoundingClientRect();"
-        " return [box.x + box.width / 2, box.y + box.height / 2]; })"
+    return page.locator(of(".qk [data-row]")).evaluate_all(
+        "dots => dots.sort((a, b) => a.dataset.row - b.dataset.row).map(dot => {"
+        " const box = dot.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; })"
     )
 
 
@@ -165,7 +165,7 @@ def test_the_plane_of_the_open_head_keeps_its_shape(page: Any) -> None:
     planes = atlas_sample.atlas().planes
     assert planes is not None
     own = planes.planes[HEADS[0]]
-    drawn = np.array([*dots(page, "circle"), *dots(page, "rect")])
+    drawn = np.array(dots(page))
     true = np.concatenate([own.query, own.key])
     # Distances on the screen are distances on the plane, by one scale: a byte's step and a pixel off.
     across, apart = (np.linalg.norm(each[:, None] - each, axis=-1) for each in (drawn, true))
@@ -177,19 +177,19 @@ def test_the_plane_of_the_open_head_keeps_its_shape(page: Any) -> None:
 def test_a_query_is_joined_to_the_key_it_looks_at_most(page: Any) -> None:
     planes = atlas_sample.atlas().planes
     assert planes is not None
-    queries, keys = dots(page, "circle"), dots(page, "rect")
+    every = np.array(dots(page))
+    queries, keys = np.split(every, 2)
     # One that stands apart from all others.
-    every = np.array([*queries, *keys])
     gaps = np.linalg.norm(every[: len(queries), None] - every, axis=-1) + np.where(
         np.eye(len(queries), len(every)) > 0, np.inf, 0
     )
     token = int(gaps.min(1).argmax())
     page.mouse.move(*queries[token])
-    line = page.locator(of(".qk .joins line"))
+    line = page.locator(of(".qk .join"))
     assert line.count() == 1
     box = page.locator(of(".qk .plot")).bounding_box()
     end = [float(line.get_attribute("x2")) + box["x"], float(line.get_attribute("y2")) + box["y"]]
-    assert end == pytest.approx(keys[planes.key[HEADS[0]][token]], abs=1.5)
+    assert end == pytest.approx(keys[planes.key[HEADS[0]][token]].tolist(), abs=1.5)
     tip = page.locator(".report > .tip.on").inner_text()
     assert f"query {planes.points[token].piece} looks most at" in tip
     assert f"{planes.weight[HEADS[0]][token]:.2f}".lstrip("0") in tip

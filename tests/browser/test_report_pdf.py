@@ -118,7 +118,7 @@ def test_a_page_in_the_dark_prints_light_and_is_dark_again(open_page: Any, html:
         "width => document.querySelector('.plot svg').getAttribute('width') === width", arg=before
     )
     assert page.locator("details[open]").count() == 0
-    assert page.locator(".grid > svg").is_visible()
+    assert page.locator(".grid > svg").first.is_visible()
     assert page.locator(".allheads").count() == 0
 
 
@@ -127,4 +127,4 @@ def test_heads_of_a_large_model_are_as_many_as_are_read(open_page: Any) -> None:
     page.emulate_media(media="print")
     page.wait_for_selector(".allheads")
     assert page.locator(".allheads tbody tr").count() == 200
-    assert "hold 184 more" in page.locator(".paper .note").inner_text()
+    assert "hold 184 more" in page.locator(".allheads .dim.paper").first.inner_text()

@@ -56,10 +56,10 @@ def test_a_cell_opens_a_head_on_the_figure_that_it_shows(open_page: Any, html: s
         ".sections.find(one => one.kind === 'positions').columns.map(one => one.measure)"
     )
     at = columns.index("offset-2")
-    maps = page.locator(f"{PART} .ranges")
+    maps = page.locator(f"{PART} .plot")
     assert maps.count() == 2
     assert not maps.nth(1).is_visible()
-    click(page, maps.nth(0), columns, at, 4)
+    click(maps.nth(0), columns, at, 4)
     page.wait_for_function(
         "() => document.querySelector('.openhead h2').textContent.startsWith('L4') && "
         "!document.querySelector('.hx[data-busy]')"
@@ -70,7 +70,7 @@ def test_a_cell_opens_a_head_on_the_figure_that_it_shows(open_page: Any, html: s
     assert page.locator(".explorer .toks .tok.pin").count() > 0
     assert page.locator(f"{PART} .positions summary").inner_text() == "Heads of layer 4"
     assert maps.nth(1).is_visible()
-    click(page, maps.nth(1), columns, at, 7)
+    click(maps.nth(1), columns, at, 7)
     page.wait_for_function("() => document.querySelector('.openhead h2').textContent === 'L4H7'")
     tip = page.locator(".report > .tip.on").inner_text()
     assert "2 before" in tip
@@ -81,22 +81,15 @@ def test_a_cell_opens_a_head_on_the_figure_that_it_shows(open_page: Any, html: s
 def test_it_has_room(open_page: Any, html: str, width: int) -> None:
     page = open_page(html, width=width)
     page.locator(f"{PART} .positions summary").click()
-    for map_ in page.locator(f"{PART} .ranges canvas").all():
+    for map_ in page.locator(f"{PART} .plot svg").all():
         map_.scroll_into_view_if_needed()
         box = map_.bounding_box()
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= width
 
 
-def click(page: Any, map_: Any, columns: list[str], column: int, row: int) -> None:
-    """Click on a cell: columns are of one width, with a gap behind those by position."""
-    map_.scroll_into_view_if_needed()
-    box = map_.bounding_box()
-    step = (box["width"] - 34 - 14) / len(columns)
-    gap = 14 if not columns[column].startswith(("first", "tokens")) else 0
-    count = 6 if map_.evaluate("map => map.getAttribute('aria-label').endsWith('layers')") else 12
-    bottom = 6 + 22 if step >= 24 else 0
-    high = (box["height"] - 34 - 6) / (count + 1) if bottom else (box["height"] - 34) / count
-    x, y = 34 + gap + (column + 0.5) * step, 34 + (row + 0.5) * high
-    page.mouse.move(box["x"] + x, box["y"] + y)
-    page.mouse.click(box["x"] + x, box["y"] + y)
+def click(map_: Any, columns: list[str], column: int, row: int) -> None:
+    """Point at a cell, and click on it."""
+    cell = map_.locator(f"[data-row='{row * len(columns) + column}']")
+    cell.hover()
+    cell.click()

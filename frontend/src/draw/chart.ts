@@ -5,7 +5,7 @@ import { COLOURS, inkOn, rgba } from "../scene/color";
 import { bare, brief, clamp, fixed } from "../scene/format";
 import { area, lettering, write } from "./canvas";
 import { type Drawing, type Ends, framed, type How, known, SIZE, type Spot, spot, widest } from "./frame";
-import { painted } from "./key";
+import { lettered, painted } from "./key";
 import { placeNames } from "./names";
 import { cutTo, textWidth } from "./ruler";
 import type { SvgPen } from "./svg";
@@ -158,7 +158,8 @@ export function short(value: number, most = Infinity): string {
 function headMap(info: Chart, how: How): Drawing {
   const { rows, x, y, colour = null } = info;
   const { width, theme, height = 420 } = how;
-  const { ink, ink3 } = COLOURS[theme];
+  const { ink, ink3, track } = COLOURS[theme];
+  const { letters } = colour ?? {};
   const [across, down] = [x.names!, y.names!];
   const left = Math.min(0.5 * width, widest(down) + 8) + (y.title ? 16 : 0);
   const top = x.title ? 32 : 18;
@@ -166,7 +167,7 @@ function headMap(info: Chart, how: How): Drawing {
   const step = size + gap;
   const spots = rows.x.flatMap((at, row) => {
     const middle = (from: number, place: number): number => from + place * step + size / 2;
-    const shown = known(rows.colour?.[row]) && known(at);
+    const shown = known(at) && (known(rows.colour?.[row]) || letters || rows.text?.[row]);
     return shown ? [spot(row, middle(left, at), middle(top, rows.y[row]!), size, size)] : [];
   });
   const hue = painted(colour, theme);
@@ -200,11 +201,13 @@ function headMap(info: Chart, how: How): Drawing {
       lettering(pen, `500 ${SIZE}px`, "center", "middle");
       for (const { row, x, y } of spots) {
         const value = rows.colour![row]!;
-        const fill = hue(value)!;
+        const fill = hue(value) ?? track;
         pen.row = row;
-        area(pen, fill, x - size / 2, y - size / 2, size, size);
+        if (letters) lettered(pen, fill, size >= 9 ? (letters[value] ?? "") : "", x, y, size, theme);
+        else area(pen, fill, x - size / 2, y - size / 2, size, size);
         pen.row = null;
-        if (size >= 2 * SIZE) write(pen, inkOn(rgba(fill)), short(value, most), x, y + 0.5);
+        if (size >= 2 * SIZE && !letters)
+          write(pen, inkOn(rgba(fill)), rows.text?.[row] ?? short(value, most), x, y + 0.5);
         if (!marked.has(row)) continue;
         [pen.strokeStyle, pen.lineWidth] = [ink, 1.5];
         pen.strokeRect(x - size / 2 - 1, y - size / 2 - 1, size + 2, size + 2);

@@ -7,8 +7,9 @@ import { type Block, flow } from "./block";
 import { area, lettering, write } from "./canvas";
 import { png } from "./png";
 import { textWidth } from "./ruler";
+import type { SvgPen } from "./svg";
 
-const [WIDE, TALL, SIZE, DISC, SHADES] = [132, 8, 11, 9, 66];
+const [WIDE, TALL, SIZE, DISC, SQUARE, SHADES] = [132, 8, 11, 9, 14, 66];
 
 export interface Tick {
   /** From 0 to 1. */
@@ -31,7 +32,8 @@ export function painted(colour: ChartColour | null, theme: Theme): (value: numbe
     return (value) =>
       value == null || !Number.isFinite(value) ? null : css(palette[Math.round(255 * share(colour, value))]!);
   }
-  const hues = colour.of === "heads" ? heads : layerHues(colour.names?.length ?? 1, theme);
+  const own = colour.hues?.map((hue) => (hue === null ? COLOURS[theme].tick : heads[hue]!));
+  const hues = own ?? (colour.of === "heads" ? heads : layerHues(colour.names?.length ?? 1, theme));
   return (value) => (value == null ? null : (hues[value] ?? null));
 }
 
@@ -69,7 +71,7 @@ export function ramp(
 
 /** The key of some colours, in lines of this width. */
 export function key(colour: ChartColour, width: number, theme: Theme): Block {
-  const { title, of, names = [], none, low = 0, high = 1, root = false } = colour;
+  const { title, of, names = [], letters, none, low = 0, high = 1, root = false } = colour;
   const hue = painted(colour, theme);
   if (of === "layers") {
     const each = Math.min(22, Math.min(280, 0.8 * width) / names.length);
@@ -84,26 +86,45 @@ export function key(colour: ChartColour, width: number, theme: Theme): Block {
       low < 0
         ? [-most, 0, most]
         : (root ? (most === 1 ? [0, 0.05, 0.25, 0.5, 1] : [0, 0.25, 1]) : [0, 0.5, 1]).map((x) => x * most);
-    const ticks = values.map((value) => ({
-      at: share(colour, value),
-      text: bare(brief(value, Math.abs(value) < 10 ? 2 : 3)),
-    }));
+    const ticks =
+      names.length > 0
+        ? names.map((text, i) => ({ at: i / (names.length - 1), text }))
+        : values.map((value) => ({ at: share(colour, value), text: bare(brief(value, Math.abs(value) < 10 ? 2 : 3)) }));
     return ramp(title, PALETTES[theme][low < 0 ? "diverging" : "sequential"], ticks, width, theme);
   }
-  const { ink2, ink3, bg } = COLOURS[theme];
-  const entry = (text: string, fill: string | null): Block => ({
-    width: Math.ceil(textWidth(text, SIZE)) + DISC + 6,
-    height: 14,
+  const { ink2, ink3, bg, track } = COLOURS[theme];
+  const size = letters ? SQUARE : DISC;
+  const entry = (text: string, fill: string | null, letter = ""): Block => ({
+    width: Math.ceil(textWidth(text, SIZE)) + size + 6,
+    height: size + 5,
     draw(pen) {
       [pen.globalAlpha, pen.fillStyle, pen.strokeStyle, pen.lineWidth] = [1, fill ?? bg, fill ?? ink3, 1];
-      pen.beginPath();
-      pen.arc(DISC / 2, 7, DISC / 2 - 0.5);
-      pen.fill();
-      pen.stroke();
+      if (letters) lettered(pen, fill ?? track, letter, size / 2, size / 2, size, theme);
+      else {
+        pen.beginPath();
+        pen.arc(DISC / 2, 7, DISC / 2 - 0.5);
+        pen.fill();
+        pen.stroke();
+      }
       lettering(pen, `400 ${SIZE}px`, "left", "middle");
-      write(pen, ink2, text, DISC + 6, 7.5);
+      write(pen, ink2, text, size + 6, size / 2 + 3);
     },
   });
-  const entries = names.map((name, i) => entry(name, hue(i)));
+  const entries = names.map((name, i) => entry(name, hue(i), letters?.[i]));
   return flow(none ? [...entries, entry(none, null)] : entries, width, 14, 4);
+}
+
+/** A square around its middle, with its letter. */
+export function lettered(
+  pen: SvgPen,
+  fill: string,
+  letter: string,
+  x: number,
+  y: number,
+  size: number,
+  theme: Theme,
+): void {
+  area(pen, fill, x - size / 2, y - size / 2, size, size);
+  lettering(pen, `600 ${SIZE}px`, "center", "middle");
+  if (letter) write(pen, COLOURS[theme].bg, letter, x, y + 0.5);
 }

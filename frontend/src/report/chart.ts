@@ -8,12 +8,12 @@ import { SvgPen } from "../draw/svg";
 import type { Chart, ChartColour, ChartLine, ChartRows } from "../protocol";
 import { Of } from "../scene/made";
 import { type Child, h, s } from "../ui/dom";
-import { type Cell, type Figures, type Measure, type Scale, same } from "./figures";
+import { type Cell, type Figures, type Measure, orNull, type Scale, same } from "./figures";
 import type { Host, Now } from "./host";
 import { pointing } from "./tip";
 
 /** What is nearest to the pointer, of what is within reach; null for none. */
-export function nearest<At extends { readonly x: number; readonly y: number }>(
+function nearest<At extends { readonly x: number; readonly y: number }>(
   { clientX, clientY }: MouseEvent,
   box: HTMLElement,
   points: readonly At[],
@@ -52,6 +52,8 @@ export class Charted {
     open: (row: number) => void = () => undefined,
     /** Whether arrow keys move between heads here, and Enter opens one. */
     private readonly walked = false,
+    /** What is drawn beside the row that is pointed at. */
+    beside: (row: number, spots: readonly Spot[]) => readonly SVGElement[] = () => [],
   ) {
     this.root = h("div.plot", {
       ...pointing(
@@ -59,7 +61,10 @@ export class Charted {
         (event) => this.under(event),
         ({ row }) => tip(row),
         ({ row }) => open(row),
-        (spot) => this.hover.replaceChildren(...(spot ? [ring("hov", spot)] : [])),
+        (spot) => {
+          const more = spot ? [ring("hov", spot), ...beside(spot.row, this.drawing!.spots)] : [];
+          this.hover.replaceChildren(...more);
+        },
       ),
       ...(walked && {
         tabindex: 0,
@@ -117,8 +122,6 @@ const ring = (name: string, { x, y, wide, tall }: Spot): SVGElement =>
   wide > 0
     ? s("rect", { class: name, x: x - wide / 2 - 1, y: y - tall / 2 - 1, width: wide + 2, height: tall + 2, rx: 2 })
     : s("circle", { class: name, cx: x, cy: y, r: 6 });
-
-const orNull = (value: number): number | null => (Number.isFinite(value) ? value : null);
 
 /** The names of layers and of heads, along the axes of a chart. */
 export const layerNames = ({ payload }: Figures): string[] => payload.layers.map(String);
@@ -204,14 +207,14 @@ export const colourOf = ({ diverging, low, high }: Scale, units: string): ChartC
 /** A drawing with its title, which follows the page's state in a width of its own. */
 export interface Pictured {
   readonly root: HTMLElement;
-  readonly update: (now: Now, width: number) => void;
+  readonly update: (now: Now, width: number, of?: unknown) => void;
 }
 
-/** Draws again when the width or the theme is another, and else marks the open head. */
+/** Draws again when the width, the theme or what is shown is another, and else marks the open head. */
 export function redrawn(draw: (now: Now, width: number) => void, ...charts: readonly Charted[]): Pictured["update"] {
   const drawn = new Of();
-  return (now, width) => {
-    if (drawn.renewed(width, now.theme)) draw(now, width);
+  return (now, width, of) => {
+    if (drawn.renewed(width, now.theme, of)) draw(now, width);
     else for (const each of charts) each.select(now.cell);
   };
 }

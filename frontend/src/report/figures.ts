@@ -1,6 +1,6 @@
 // The figures of a report: measures over (layer, head), their errors, counts and chance.
 
-import type { MeasureInfo, Reason, ReportPayload, TableBlock } from "../protocol";
+import type { CompareSection, MeasureInfo, Reason, ReportPayload, TableBlock } from "../protocol";
 import { PALETTES, type Theme } from "../scene/color";
 import type { Store } from "../scene/data";
 import { clamp, code, fixed, paper, percent } from "../scene/format";
@@ -14,6 +14,8 @@ export interface Cell {
 
 export const same = (a: Cell, b: Cell): boolean => a.layer === b.layer && a.head === b.head;
 
+export const orNull = (value: number): number | null => (Number.isFinite(value) ? value : null);
+
 /** How a measure's values become positions from 0 to 1 on a palette or a strip. */
 export interface Scale {
   readonly low: number;
@@ -26,10 +28,11 @@ export interface Scale {
 }
 
 const clip = (x: number): number => clamp(x, 0, 1);
-const largest = (values: readonly number[]): number => Math.max(1e-9, ...values.filter(Number.isFinite).map(Math.abs));
+const largest = (values: Iterable<number>): number =>
+  Math.max(1e-9, ...[...values].filter(Number.isFinite).map(Math.abs));
 
 /** From −most to most, 0 in the middle. */
-export function signed(values: readonly number[]): Scale {
+export function signed(values: Iterable<number>): Scale {
   const most = largest(values);
   const linear = (v: number): number => clip(0.5 + v / most / 2);
   return { low: -most, high: most, diverging: true, tint: linear, position: linear };
@@ -54,7 +57,6 @@ export const pixel = (scale: Scale, value: number, theme: Theme): number =>
 export class Measure {
   readonly name: string;
   readonly isShare: boolean;
-  readonly scale: Scale;
 
   /** Values, errors and counts are of the heads, layer by layer; chances are of the layers. NaN: there is none. */
   constructor(
@@ -64,10 +66,10 @@ export class Measure {
     private readonly errors: Float64Array,
     private readonly counts: Float64Array,
     private readonly chances: Float64Array,
+    readonly scale: Scale = scaleOf(info.units, values, chances),
   ) {
     this.name = info.name;
     this.isShare = info.units === "share";
-    this.scale = scaleOf(info.units, values, chances);
   }
 
   readonly value = (cell: Cell): number => this.values[this.index(cell)] ?? NaN;
@@ -208,3 +210,33 @@ export const tablesOf = ({ sections }: ReportPayload, ...names: string[]): Table
   sections
     .flatMap((info) => (info.kind === "blocks" && names.includes(info.name) ? info.blocks : []))
     .filter((block) => block.kind === "table");
+
+/** A table of the section of two models. */
+export const tableOf = ({ blocks }: CompareSection, name: string): TableBlock["values"] =>
+  blocks.find((block): block is TableBlock => block.kind === "table" && block.name === name)!.values;
+
+/** How far heads moved between two models, and A − B of each measure that has a row; by what they are called in the rest of the report. */
+export function quantities(info: CompareSection, figures: Figures): Measure[] {
+  const { rows, columns } = figures;
+  const none = new Float64Array(rows * columns).fill(NaN);
+  const places = info.layer.map((layer, i) => figures.find(layer, info.head[i]!));
+  const placed = (values: readonly (number | null)[]): Float64Array => {
+    const all = none.slice();
+    for (const [i, cell] of places.entries()) if (cell) all[cell.layer * columns + cell.head] = values[i] ?? NaN;
+    return all;
+  };
+  const said = { description: "", by: "", over: "", source: "" };
+  const drift = { ...said, name: "js", title: "drift", units: "nats" };
+  const told = new Set(tableOf(info, "changed").name);
+  return [
+    new Measure(drift, columns, placed(info.js), placed(info.js_se), none, none),
+    ...info.measures
+      .filter(({ name }) => told.has(name))
+      .map(({ name, title, units, difference, se }) => {
+        const known = figures.has(name) ? figures.measure(name).info.title : title;
+        const values = placed(difference);
+        const own = { ...said, name, title: `${known}, A − B`, units };
+        return new Measure(own, columns, values, placed(se), none, none, signed(values));
+      }),
+  ];
+}

@@ -320,7 +320,7 @@ class Report implements Host {
     }
     const [layers, heads] =
       { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ?? [];
-    const onGrid = event.target instanceof Element && event.target.closest(".grid, .wholemap");
+    const onGrid = event.target instanceof Element && event.target.closest(".grid");
     if (layers === undefined || heads === undefined || event.altKey || event.ctrlKey || event.metaKey || !onGrid)
       return;
     event.preventDefault();

@@ -13,8 +13,13 @@ export const headTip = (name: string, paper: string, ...content: Child[]): HTMLE
 export const tipTable = (...rows: (readonly [name: string, text: string] | false | undefined)[]): HTMLElement =>
   h("table", {}, ...rows.map((row) => row && h("tr", {}, h("td", {}, row[0]), h("td.n", {}, row[1]))));
 
-/** Head, value ± standard error, n, chance. */
-export function figureTip(figures: Figures, measure: Measure, cell: Cell): HTMLElement {
+/** Head, value ± standard error, n, chance, and more. */
+export function figureTip(
+  figures: Figures,
+  measure: Measure,
+  cell: Cell,
+  ...more: Parameters<typeof tipTable>
+): HTMLElement {
   const [value, error, count] = [measure.value(cell), measure.error(cell), measure.count(cell)];
   const chance = measure.chance(cell.layer);
   const rows = tipTable(
@@ -22,6 +27,7 @@ export function figureTip(figures: Figures, measure: Measure, cell: Cell): HTMLE
     Number.isFinite(error) && ["standard error", `± ${errorFigure(error)}`],
     Number.isFinite(count) && ["n", whole(count)],
     Number.isFinite(chance) && ["uniform attention", figure(chance)],
+    ...more,
   );
   return headTip(figures.name(cell), figures.paper(cell), rows);
 }

@@ -46,13 +46,17 @@ class ChartAxis(TypedDict):
 class ChartColour(TypedDict):
     """What the rows' colours are of: numbers up to `high`, which diverge where `low` is negative, else `names`.
 
-    `root`: they go by the square root; `none`: what rows without a colour are.
+    `names` of numbers stand below their colours. `root`: they go by the square root; `none`: what rows without a
+    colour are. `letters` stand in cells; `hues` are the places of names among the colours of heads (None: grey), by
+    default their order.
     """
 
     title: str
     of: Literal["numbers", "heads", "layers"]
     names: NotRequired[list[str]]
     none: NotRequired[str]
+    letters: NotRequired[list[str]]
+    hues: NotRequired[list[int | None]]
     low: NotRequired[float]
     high: NotRequired[float]
     root: NotRequired[bool]
@@ -61,7 +65,7 @@ class ChartColour(TypedDict):
 class ChartRows(TypedDict):
     """The rows of a chart, a list a column. `link`: the head of each; `marked`: rows with an edge or their name.
 
-    `against`: what each is held against.
+    `against`: what each is held against; `text`: what a cell of a map says in place of its number.
     """
 
     x: list[float | None]
@@ -70,6 +74,7 @@ class ChartRows(TypedDict):
     link: NotRequired[list[str]]
     marked: NotRequired[list[int]]
     against: NotRequired[list[float | None]]
+    text: NotRequired[list[str]]
 
 
 class ChartLine(TypedDict):

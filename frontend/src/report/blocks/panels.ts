@@ -56,7 +56,7 @@ export const panels: Block<PanelsBlock> = (info, { host }) => {
     few || measures.some(({ isShare, value }) => !isShare || figures.cells.some((cell) => value(cell) > NAMED));
   const grids = [true, false].map((full) => {
     const some = told.filter((one) => stands(one) === full);
-    const charts = some.map(({ panel, measures }) => panelOf(panel, measures, few ? 190 : 136, host));
+    const charts = some.map(({ panel, measures }) => panelOf(panel, measures, few ? 176 : 136, host));
     const names = some.map(({ measures }) => measures[0]!.info.title);
     return { charts, names, grid: h("div.charts", {}, ...charts.map(({ root }) => root)) };
   });

@@ -5,12 +5,13 @@ import type { CellInfo, TableBlock } from "../../protocol";
 import { errorFigure, plural, whole } from "../../scene/format";
 import { type Child, h } from "../../ui/dom";
 import { bar, change, interval as scored } from "../bars";
+import { type Cell, same } from "../figures";
 import { parseFilter, type Searched } from "../filter";
 import type { Arranged, Host, Now } from "../host";
 import { firstHeads } from "../parts";
-import { opens } from "../reasons";
-import { HeadRows, Shortened } from "../rows";
+import { ofMeasure, opens } from "../reasons";
 import { explained, meanings, word } from "../terms";
+import { figureTip, tipOn } from "../tip";
 import type { Block } from "./block";
 import { cases } from "./cases";
 import {
@@ -33,21 +34,35 @@ type Values = (name: string | undefined) => Value;
 
 const numeric = (value: Value): number | null => (typeof value === "number" ? value : null);
 
-class Rows {
+/** So many rows are all shown; of more, the first few until the rest are asked for, and so many are printed. */
+const [MOST, FIRST, PRINTED] = [8, 5, 200];
+/** Rows that are made at a time, and how near the last one must be, in pixels, for more of them. */
+const [STEP, NEAR] = [100, 800];
+
+export class Rows {
   readonly root: HTMLElement;
   private readonly columns: Map<string, Column>;
-  private readonly marked = new HeadRows();
   /** Real inputs of the row that is chosen. */
   readonly list = h("div.cases");
-  private readonly rows: readonly (HTMLElement | null)[];
+  /** The rows that have been made: a large model has thousands of heads, of which few are looked at. */
+  private readonly made = new Map<number, HTMLElement>();
+  private readonly rows: readonly number[];
   private readonly head = h("tr");
-  private readonly body = h("tbody");
+  private readonly body = h("tbody", { onkeydown: (event: KeyboardEvent) => this.key(event) });
   private readonly below: HTMLElement[];
+  private readonly box: HTMLElement;
+  private readonly table: HTMLElement;
   private readonly status = h("span.dim", { role: "status" });
   private readonly input: HTMLInputElement;
-  private readonly shortened: Shortened;
+  private readonly button = h("button.link.allrows.screen", { type: "button", onclick: () => this.unfold(!this.all) });
+  private readonly left = h("p.dim.paper");
   private readonly searched: Searched<number>;
   private arranged: Arranged | null = null;
+  private printing = false;
+  /** The rows that were asked for, in their order; whether all are to stand there, and how many of them do. */
+  private found: readonly number[] = [];
+  private all = false;
+  private count = 0;
 
   constructor(
     private readonly info: TableBlock,
@@ -55,9 +70,8 @@ class Rows {
     private readonly host: Host,
   ) {
     this.columns = columnsOf(info);
-    const { others = {} } = info;
-    const shown = info.shown && new Set(info.shown);
-    this.rows = Array.from({ length: count(info) }, (_, row) => (shown?.has(row) === false ? null : this.row(row)));
+    const { others = {}, heads = {} } = info;
+    this.rows = info.shown ?? Array.from({ length: count(info) }, (_, row) => row);
     this.below = Array.from({ length: Object.values(others)[0]?.length ?? 0 }, (_, row) =>
       h(
         info.off === undefined ? "tr.plain" : "tr.off",
@@ -67,12 +81,18 @@ class Rows {
     );
     const figures = [...this.columns.values()].filter((column) => !isText(column) && info.values[column.name]);
     const named = (name: string) => (row: number) => numeric(info.values[name]![row]!) ?? NaN;
+    const words = (row: number): Value[] => [
+      headOf(info, row)?.name ?? null,
+      paperOf(info, row),
+      ...Object.values(info.values).map((values) => values[row] ?? null),
+      ...Object.values(heads).flatMap((parts) => parts[row]!.map(({ text }) => text)),
+    ];
     this.searched = {
       figures: figures.flatMap(({ name, label }) =>
         [name, label].map((each) => [each.toLowerCase(), named(name)] as const),
       ),
       head: (row) => headOf(info, row),
-      says: (row, asked) => this.rows[row]!.textContent!.toLowerCase().includes(asked),
+      says: (row, asked) => words(row).some((word) => typeof word === "string" && word.toLowerCase().includes(asked)),
     };
     const example = figures.find(({ format }) => format === "share" || format === "figure");
     this.input = h("input.find.screen", {
@@ -83,41 +103,68 @@ class Rows {
       autocomplete: "off",
       oninput: () => this.arrange({ ...this.now, find: this.input.value }),
     });
-    const box = h(
-      "div.tablebox.tables",
-      { tabindex: 0, role: "region", "aria-label": info.title },
-      h(
-        "table.heads",
-        {},
-        h("thead", {}, this.head),
-        this.body,
-        this.below.length > 0 && h("tbody", {}, ...this.below),
-      ),
+    this.table = h(
+      "table.heads",
+      {},
+      h("thead", {}, this.head),
+      this.body,
+      this.below.length > 0 && h("tbody", {}, ...this.below),
     );
-    this.shortened = new Shortened((most) => {
-      const all = [...this.body.children, ...this.below];
-      for (const [i, row] of all.entries()) row.classList.toggle("later", i >= most);
-    });
-    const there = this.rows.filter((row) => row !== null);
-    this.shortened.of(there);
-    const foot = h("div.tablefoot.screen", {}, this.shortened.button, this.input, this.status);
+    this.box = h(
+      "div.tablebox",
+      { tabindex: 0, role: "region", "aria-label": info.title, onscroll: () => this.more() },
+      this.table,
+    );
+    const foot = h("div.tablefoot.screen", {}, this.button, this.input, this.status);
     this.show();
-    this.root = h("div.block", {}, box, there.length > 1 && foot, meanings(box), info.cases && this.list);
+    this.root = h(
+      "div.block",
+      {},
+      this.box,
+      this.rows.length > 1 && foot,
+      this.left,
+      meanings(this.box),
+      info.cases && this.list,
+    );
     const first = info.cases?.first ?? null;
     if (first !== null) this.choose(first);
   }
 
   readonly update = (now: Now): void => {
+    const printing = this.printing !== now.printing;
+    this.printing = now.printing;
     if (this.now !== this.arranged) this.show();
-    this.marked.update(now);
+    else if (printing) this.unfold(this.all);
+    else this.fill(this.count);
   };
 
-  private choose(row: number): void {
+  /** The row of a head, which is in sight then; null where it was not asked for. */
+  readonly find = (cell: Cell): HTMLElement | null => {
+    const at = this.found.findIndex((row) => this.stands(row, cell));
+    if (at < 0) return null;
+    if (at >= this.count && this.short) this.unfold(true);
+    if (at >= this.count) this.fill(STEP * Math.ceil((at + 1) / STEP));
+    return this.made.get(this.found[at]!)!;
+  };
+
+  private cellOf(row: number): Cell | null {
     const head = headOf(this.info, row);
-    const cell = head && this.host.figures.find(head.layer, head.head);
-    const reason = this.info.reasons[row];
+    // A head of a part without figures has the name of another one that has some.
+    return head && !this.info.look ? this.host.figures.find(head.layer, head.head) : null;
+  }
+
+  private stands(row: number, cell: Cell): boolean {
+    const own = this.cellOf(row);
+    return own !== null && same(own, cell);
+  }
+
+  private choose(row: number): void {
+    const [cell, reason] = [this.cellOf(row), this.info.reasons[row]];
     if (!this.info.cases || !cell || !reason) return;
-    this.marked.choose(this.rows[row]!);
+    for (const [other, element] of this.made) {
+      element.classList.toggle("chosen", other === row);
+      element.querySelector("[aria-pressed]")?.setAttribute("aria-pressed", String(other === row));
+    }
     this.list.replaceChildren(...cases(this.info.cases, row, cell, reason, this.host));
   }
 
@@ -133,15 +180,88 @@ class Rows {
   private show(): void {
     const { sort, find } = (this.arranged = this.now);
     const test = parseFilter(find, this.searched);
-    const rows = ordered(this.info, sort).filter((row) => this.rows[row] && (test?.(row) ?? true));
+    const there = new Set(this.rows);
+    this.found = ordered(this.info, sort).filter((row) => there.has(row) && (test?.(row) ?? true));
     if (this.input.value !== find) this.input.value = find;
     this.input.setAttribute("aria-invalid", String(test === null));
-    this.body.replaceChildren(...rows.map((row) => this.rows[row]!));
-    for (const row of this.below) row.hidden = find !== "";
     this.head.replaceChildren(...this.info.cells.map((cell, at) => this.heading(cell, at, sort)));
-    const all = plural(this.rows.filter(Boolean).length, "row");
-    this.status.textContent = find === "" ? "" : test === null ? "no such column" : `${rows.length} of ${all}`;
-    this.shortened.count(rows.length + this.below.length, find !== "");
+    const { length } = this.found;
+    const all = plural(this.rows.length, "row");
+    this.status.textContent = find === "" ? "" : test === null ? "no such column" : `${length} of ${all}`;
+    this.table.setAttribute("aria-rowcount", String(length + 1));
+    this.box.scrollTop = 0;
+    this.unfold(this.all);
+  }
+
+  /** Only the first rows are shown. */
+  private get short(): boolean {
+    return this.found.length + this.below.length > MOST && !this.all && this.now.find === "" && !this.printing;
+  }
+
+  // Show all rows, or the first; on paper all.
+  private unfold(all: boolean): void {
+    this.all = all;
+    const total = this.found.length + this.below.length;
+    this.button.hidden = total <= MOST || this.now.find !== "";
+    this.button.setAttribute("aria-expanded", String(all));
+    this.button.textContent = all ? `The first ${FIRST} rows` : `All ${whole(total)} rows`;
+    const left = this.printing ? this.found.length - PRINTED : 0;
+    this.left.textContent = left > 0 ? `The first ${PRINTED}; the page itself and its tables hold ${left} more.` : "";
+    for (const row of this.below) row.hidden = this.now.find !== "" || this.short;
+    this.fill(this.short ? FIRST : this.printing ? PRINTED : STEP);
+  }
+
+  // So many rows, and the first of the open head where it is not among them; those that stand there already stay.
+  private fill(count: number): void {
+    this.count = Math.min(count, this.found.length);
+    const { cell } = this.host.now;
+    const rows = this.found.slice(0, this.count);
+    const open = (row: number): boolean => this.stands(row, cell);
+    if (this.short && !rows.some(open)) rows.push(...this.found.filter(open).slice(0, 1));
+    let next = this.body.firstElementChild;
+    for (const row of rows) {
+      const element = this.made.get(row) ?? this.row(row);
+      this.made.set(row, element);
+      if (element === next) next = next.nextElementSibling;
+      else this.body.insertBefore(element, next);
+    }
+    while (next) {
+      const after = next.nextElementSibling;
+      next.remove();
+      next = after;
+    }
+    // The open head's rows are marked; the Tab key reaches the first of them, or else the first row.
+    const stop = rows.find(open) ?? rows[0];
+    for (const row of rows) {
+      const element = this.made.get(row)!;
+      if (this.cellOf(row)) element.setAttribute("aria-selected", String(open(row)));
+      const button = element.querySelector<HTMLElement>("th .headname");
+      if (button) button.tabIndex = row === stop ? 0 : -1;
+    }
+  }
+
+  // More rows as the last of them comes near.
+  private more(): void {
+    const { scrollHeight, scrollTop, clientHeight } = this.box;
+    if (this.short || this.count >= this.found.length || scrollHeight - scrollTop - clientHeight > NEAR) return;
+    this.fill(this.count + STEP);
+  }
+
+  // Up and down walk the rows as they stand.
+  private key(event: KeyboardEvent): void {
+    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const own = (event.target as Element).closest("tr");
+    const at = this.found.findIndex((row) => this.made.get(row) === own);
+    const cell = by && at >= 0 && at + by in this.found ? this.cellOf(this.found[at + by]!) : null;
+    if (!cell) return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.host.set({ cell });
+    if (at + by! >= this.count) this.find(cell);
+    this.made
+      .get(this.found[at + by!]!)!
+      .querySelector("button")
+      ?.focus();
   }
 
   private heading(cell: CellInfo, at: number, sort: string): HTMLElement {
@@ -150,8 +270,13 @@ class Rows {
     const flag = column.format === "flag";
     const name = h("span", { class: flag || !text ? "hidden" : null }, text || "picture");
     const classed =
-      at > 0 && (!cell.draw || cell.draw === "range") && !isText(column) && column.format !== "head" ? "n" : null;
-    if ((cell.draw && cell.draw !== "measure") || cell.of === "paper")
+      at > 0 &&
+      (!cell.draw || cell.draw === "range" || cell.draw === "tint") &&
+      !isText(column) &&
+      column.format !== "head"
+        ? "n"
+        : null;
+    if ((cell.draw && cell.draw !== "measure" && cell.draw !== "tint") || cell.of === "paper")
       return h("th", { scope: "col", class: classed }, name);
     const [up, down] = [cell.of, `-${cell.of}`];
     // The largest first, then the smallest, then as the rows were.
@@ -171,8 +296,7 @@ class Rows {
   private row(row: number): HTMLElement {
     const { info, host } = this;
     const head = headOf(info, row);
-    const cell = head && host.figures.find(head.layer, head.head);
-    const reason = info.reasons[row];
+    const [cell, reason] = [this.cellOf(row), info.reasons[row]];
     const look = head && info.look;
     const show =
       look &&
@@ -183,17 +307,25 @@ class Rows {
     const attributes = show
       ? { "data-looks": head.name, onclick: show }
       : cell && reason
-        ? opens(host, cell, reason, () => this.choose(row))
+        ? opens(host, cell, reason, ({ target }) => {
+            this.choose(row);
+            const name = (target as Element).closest<HTMLElement>("[data-measure]")?.dataset.measure;
+            const { figures, now } = host;
+            if (this.tinted) return ofMeasure(name ? figures.measure(name) : now.measure, cell);
+          })
         : {};
     const faint = info.faint !== undefined && info.values[info.faint]?.[row] === true;
     const title = faint ? this.columns.get(info.faint!)?.help : null;
-    const element = h(
+    return h(
       faint ? "tr.off" : head ? "tr" : "tr.plain",
       { title, ...attributes },
       ...this.cells(row, (name) => info.values[name ?? ""]?.[row] ?? null),
     );
-    // A head of a part without figures has the name of another one that has some.
-    return this.marked.add(look ? null : cell, element);
+  }
+
+  /** Its figures are of measures of the page: each opens its head for itself. */
+  private get tinted(): boolean {
+    return this.info.cells.some(({ draw }) => draw === "tint");
   }
 
   private cells(row: number | null, value: Values): HTMLElement[] {
@@ -267,7 +399,20 @@ class Rows {
       !ranged && spread !== null && h("span.range", {}, `± ${errorFigure(spread)}`),
       beside !== null && own !== null && h("span.range", {}, String(beside)),
     ];
-    return h(classed as "td", { title: this.titleOf(title, value) }, ...texts);
+    const shown = draw === "tint" && row !== null && this.tint(of, this.cellOf(row)!);
+    return h(classed as "td", { title: this.titleOf(title, value), ...shown }, ...texts);
+  }
+
+  // A wash of colour by the scale of a measure of the page, and all that is known of the figure.
+  private tint(name: string, cell: Cell) {
+    const { figures } = this.host;
+    const measure = figures.measure(name);
+    const value = measure.value(cell);
+    return {
+      "data-measure": name,
+      style: Number.isFinite(value) ? `--v:${Math.round(100 * measure.scale.tint(value))}%` : null,
+      ...tipOn(this.host, () => figureTip(figures, measure, cell)),
+    };
   }
 
   // What a text says, or a figure: `p = .001`.

@@ -1,26 +1,21 @@
 // Queries and keys of one head on a plane, with their tokens; what a query looks at most is joined to it.
 
-import { placeNames } from "../../../draw/names";
-import type { PlanesInfo } from "../../../protocol";
-import { COLOURS } from "../../../scene/color";
+import type { Spot } from "../../../draw/frame";
+import type { Chart, PlanesInfo } from "../../../protocol";
 import type { Store } from "../../../scene/data";
 import { figure } from "../../../scene/format";
-import { Of } from "../../../scene/made";
 import { h, s } from "../../../ui/dom";
-import { nearest } from "../../chart";
+import { Charted, redrawn } from "../../chart";
 import type { Cell } from "../../figures";
 import type { Host, Now } from "../../host";
 import { because } from "../../reasons";
 import { records, type Table } from "../../table";
-import { pointing } from "../../tip";
 
 type Side = "query" | "key";
 
 interface Dot {
   readonly side: Side;
   readonly token: number;
-  readonly x: number;
-  readonly y: number;
 }
 
 interface Arrays {
@@ -30,22 +25,21 @@ interface Arrays {
   readonly weight: ArrayLike<number>;
 }
 
-const EDGE = 18;
 const LABELS = 44;
+const SIDES = ["query", "key"] as const;
 const SIDE_OF = { query: "from", key: "to" } as const;
+/** No head stands for a dot. */
+const NONE: Cell = { layer: -1, head: -1 };
 
 export class Plane {
-  readonly root = h("div.qk");
+  readonly root: HTMLElement;
   ready = false;
   private readonly title = h("h3");
-  private readonly key = h("div.key");
-  private readonly box: HTMLElement;
-  private readonly joins = s("g", { class: "joins" });
+  private readonly charted: Charted;
   private arrays: Arrays | null = null;
-  private dots: readonly Dot[] = [];
   private row = -1;
-  private size: [number, number] = [0, 0];
-  private readonly drawn = new Of();
+  private size: readonly [number, number] = [0, 0];
+  private readonly draw: ReturnType<typeof redrawn>;
 
   constructor(
     private readonly host: Host,
@@ -53,17 +47,16 @@ export class Plane {
     private readonly cellOf: (row: number) => Cell | null,
     store: Store,
   ) {
-    this.box = h(
-      "div.plot",
-      pointing<Dot>(
-        host,
-        (event) => nearest(event, this.box, this.dots, 14),
-        (dot) => this.tip(dot),
-        (dot) => this.open(dot),
-        (dot) => this.join(dot),
-      ),
+    this.charted = new Charted(
+      host,
+      () => NONE,
+      (row) => this.tip(this.dot(row)),
+      (row) => this.open(this.dot(row)),
+      false,
+      (row, spots) => this.joins(this.dot(row), spots),
     );
-    this.root.append(this.title, this.box, this.key);
+    this.root = h("div.qk", {}, this.title, this.charted.root);
+    this.draw = redrawn((now, width) => this.show(now, width));
     const refs = [info.query, info.key, info.looks, info.weight].map((ref) => store.get(ref));
     void Promise.all(refs).then(([query, keys, looks, weight]) => {
       this.arrays = { query: query!, key: keys!, looks: looks!, weight: weight! };
@@ -75,67 +68,57 @@ export class Plane {
   /** Show a head, by its place among the section's. */
   update(row: number, now: Now, width: number, height: number): void {
     [this.row, this.size] = [row, [width, height]];
-    if (width === 0 || !this.drawn.renewed(row, width, now.theme, this.arrays)) return;
-    this.box.style.cssText = `width:${width}px;height:${height}px`;
-    const cell = this.cellOf(row);
-    const share = this.info.share[row];
+    if (width > 0) this.draw(now, width, [row, this.arrays]);
+  }
+
+  private show({ theme, cell: open }: Now, width: number): void {
+    const { tokens, share } = this.info;
+    const [cell, seen] = [this.cellOf(this.row), share[this.row]];
+    const name = cell ? this.host.figures.name(cell) : "this head";
     this.title.replaceChildren(
-      `Queries and keys of ${cell ? this.host.figures.name(cell) : "this head"}`,
-      h("span.dim", {}, share == null ? "" : `  in view: ${Math.round(100 * share)}\u00a0% of their variance`),
+      `Queries and keys of ${name}`,
+      h("span.dim", {}, seen == null ? "" : `  in view: ${Math.round(100 * seen)}\u00a0% of their variance`),
     );
     if (!this.arrays || !cell) return;
-    const placed = (["key", "query"] as const).flatMap((which) =>
-      this.info.tokens.map((_, token) => ({ side: which, token, at: this.place(which, token) })),
-    );
-    // A step is as long on either axis.
-    const ends = [0, 1]
-      .map((axis) => placed.map(({ at }) => at[axis]!))
-      .map((own) => [Math.min(...own), Math.max(...own)] as const);
-    const [across, up] = ends.map(([low, high]) => Math.max(1, high - low)) as [number, number];
-    const scale = Math.min((width - 2 * EDGE) / across, (height - 2 * EDGE) / up);
-    const [midX, midY] = ends.map(([low, high]) => (low + high) / 2) as [number, number];
-    this.dots = placed.map(({ side, token, at: [x, y] }) => ({
-      side,
-      token,
-      x: width / 2 + scale * (x - midX),
-      y: height / 2 - scale * (y - midY),
-    }));
-    const [blue, orange] = COLOURS[now.theme].heads;
-    this.key.replaceChildren(
-      h("span", {}, h("i", { style: `background:${blue}` }), "queries"),
-      h("span", {}, h("i.square", { style: `background:${orange}` }), "keys"),
-    );
-    const marks = this.dots.map(({ side: which, x, y }) =>
-      which === "query"
-        ? s("circle", { class: "mark", cx: x, cy: y, r: 2.6, fill: blue! })
-        : s("rect", { class: "mark", x: x - 2.4, y: y - 2.4, width: 4.8, height: 4.8, fill: orange! }),
-    );
+    const dots = Array.from({ length: 2 * tokens.length }, (_, row) => this.dot(row));
+    const at = dots.map(({ side, token }) => this.place(side, token));
     // The keys that most queries look at, and the queries that look most sharply, are named first.
-    const strength = (dot: Dot): number =>
-      dot.side === "query" ? this.weight(dot.token) : this.lookers(dot.token).length;
-    const order = [...this.dots].sort((a, b) => strength(b) - strength(a));
-    const named = placeNames(
-      order.map((dot) => ({ ...dot, text: short(this.piece(dot.token)) })),
-      width,
-      LABELS,
-      this.dots,
-    ) as (Dot & ReturnType<typeof placeNames>[number])[];
-    const texts = named.map(({ x, y, text, anchor, side: which }) =>
-      s("text", { class: `name of-${which}`, x, y, dy: "0.32em", "text-anchor": anchor }, text),
+    const strength = dots.map(({ side, token }) =>
+      side === "query" ? this.weight(token) : this.lookers(token).length,
     );
-    const frame = s("rect", { class: "frame", x: 0.5, y: 0.5, width: width - 1, height: height - 1, rx: 3 });
-    const label = `${this.info.tokens.length} queries and keys of ${this.host.figures.name(cell)} on a plane`;
-    const drawing = s(
-      "svg",
-      { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label },
-      frame,
-      this.joins,
-      ...marks,
-      ...texts,
-    );
-    this.joins.replaceChildren();
-    drawing.dataset.export = "yes";
-    this.box.replaceChildren(drawing);
+    const chart: Chart = {
+      kind: "scatter",
+      title: "",
+      x: { title: "", ticks: false },
+      y: { title: "", ticks: false },
+      rows: {
+        x: at.map(([x]) => x),
+        y: at.map(([, y]) => y),
+        colour: dots.map(({ side }) => SIDES.indexOf(side)),
+        link: dots.map(({ token }) => short(this.piece(token))),
+        marked: [...dots.keys()].sort((a, b) => strength[b]! - strength[a]! || b - a).slice(0, LABELS),
+      },
+      colour: { title: "", of: "heads", names: ["queries", "keys"] },
+      equal: true,
+    };
+    const label = `${tokens.length} queries and keys of ${name} on a plane`;
+    this.charted.show(chart, { width, height: this.size[1], theme, named: LABELS }, label, open);
+  }
+
+  private dot(row: number): Dot {
+    const { length } = this.info.tokens;
+    return { side: SIDES[Math.floor(row / length)]!, token: row % length };
+  }
+
+  // From the queries that look most at a key, or from a query to what it looks at most.
+  private joins({ side, token }: Dot, spots: readonly Spot[]): SVGElement[] {
+    const find = (row: number): Spot => spots.find((spot) => spot.row === row)!;
+    return (side === "query" ? [token] : this.lookers(token)).flatMap((query) => {
+      if (this.weight(query) <= 0) return [];
+      const [a, b] = [find(query), find(this.info.tokens.length + this.looks(query))];
+      const opacity = 0.25 + 0.75 * this.weight(query);
+      return [s("line", { class: "join", x1: a.x, y1: a.y, x2: b.x, y2: b.y, "stroke-opacity": opacity })];
+    });
   }
 
   /** The plane that is shown. */
@@ -201,19 +184,6 @@ export class Plane {
     return this.weight(token) > 0
       ? [" looks most at ", h("b", {}, this.piece(this.looks(token))), ` ${figure(this.weight(token), 2)}`]
       : [];
-  }
-
-  private join(dot: Dot | null): void {
-    const of = dot === null ? [] : dot.side === "query" ? [dot.token] : this.lookers(dot.token);
-    const find = (side: Side, token: number): Dot => this.dots[(side === "key" ? 0 : this.info.tokens.length) + token]!;
-    this.joins.replaceChildren(
-      ...of.flatMap((query) => {
-        if (this.weight(query) <= 0) return [];
-        const [a, b] = [find("query", query), find("key", this.looks(query))];
-        return [s("line", { x1: a.x, y1: a.y, x2: b.x, y2: b.y, "stroke-opacity": 0.25 + 0.75 * this.weight(query) })];
-      }),
-      ...(dot ? [s("circle", { cx: dot.x, cy: dot.y, r: 6 })] : []),
-    );
   }
 
   private open({ side, token }: Dot): void {

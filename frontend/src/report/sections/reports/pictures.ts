@@ -7,9 +7,9 @@ import { SQUARE } from "../../../scene/data";
 import { h } from "../../../ui/dom";
 import { picture as arcs } from "../../arcs";
 import { ofAll, rightIn } from "../../blocks/cases";
-import { draw } from "../../cells";
+import { draw, paintCells } from "../../cells";
 import { Charted, ofMeasuresByLayer, redrawn } from "../../chart";
-import { type Cell, type Measure, pixel, same, scaleOf, tablesOf } from "../../figures";
+import { type Cell, type Measure, quantities, same, tablesOf } from "../../figures";
 import { glance, pictured, storeOf } from "../../glance";
 import type { Host, Now } from "../../host";
 import { at, opens, placed } from "../../reasons";
@@ -160,25 +160,10 @@ function byLayer(measure: Measure, host: Host): Picture {
 /** How far each head moved. */
 function drift(info: Of<"compare">, host: Host): Picture | null {
   if (info.js.length === 0) return null;
-  const { figures } = host;
-  const scale = scaleOf("nats", Float64Array.from(info.js), new Float64Array());
-  const step = Math.max(2, Math.floor(Math.min(15, (SIDE + 1) / figures.columns, (SIDE + 1) / figures.rows)));
-  const size = step - 1;
+  const [measure] = quantities(info, host.figures);
   const canvas = h("canvas", { "aria-hidden": "true" });
-  let painted: Theme | null = null;
-  const update = ({ theme }: Now): void => {
-    if (theme === painted) return;
-    painted = theme;
-    draw(canvas, figures.columns * step, figures.rows * step, (pen: Pen) => {
-      info.js.forEach((value, i) => {
-        const cell = figures.find(info.layer[i]!, info.head[i]!);
-        if (!cell) return;
-        pen.fillStyle = css(pixel(scale, value, theme));
-        pen.fillRect(cell.head * step, cell.layer * step, size, size);
-      });
-    });
-  };
-  return { root: h("div.glance", {}, canvas, h("span", {}, "drift of each head")), update };
+  const root = h("div.glance", {}, canvas, h("span", {}, "drift of each head"));
+  return { root, update: ({ theme }) => paintCells(canvas, host.figures, measure!, theme, SIDE) };
 }
 
 /** The rows of a section's tables whose heads a finding names, the first that is named first. */

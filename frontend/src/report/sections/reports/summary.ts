@@ -11,7 +11,7 @@ import { firstHeads, headsOf, spoken } from "../../parts";
 import { ofMeasure } from "../../reasons";
 import { folded } from "../../rows";
 import { dots } from "./dots";
-import { Model } from "./model";
+import { wholeModel } from "./model";
 import { pictureOf } from "./pictures";
 
 /** From this width on the picture of the model stands beside the findings. */
@@ -29,7 +29,7 @@ function knownFor({ figures, now }: Host, cell: Cell): Reason {
 }
 
 export const section: Section<SummarySection> = (element, { marks, findings, leads }, host) => {
-  const model = marks.length > 0 ? new Model(marks, host, (cell) => host.open(cell, knownFor(host, cell))) : null;
+  const model = marks.length > 0 ? wholeModel(marks, host, (cell) => host.open(cell, knownFor(host, cell))) : null;
   const seen = new Set<string>();
   const pictures = findings.slice(0, leads).map((finding) => pictureOf(finding, host));
   const figures = findings.slice(0, leads).map((finding) => dots(finding, host));
