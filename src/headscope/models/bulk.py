@@ -69,25 +69,44 @@ _PROBES = (
 _LINES = ("The old bridge (1894) fell.", "nobody was hurt", "they said, later:", "a", "日本")
 _YES, _UNSURE = 1, 2  # whether a piece is punctuation
 
-Pieces = tuple[Ints, Ints]
-"""Vocabulary ids, and the index of each piece's word."""
+_WORDS = 1 << 14
+"""So many first words are kept with their pieces."""
 
 
 class Line(NamedTuple):
-    """A line that was read: its pieces where it begins a text, and where it follows another line."""
+    """A line that was read.
 
-    begins: Pieces
-    follows: Pieces
+    Attributes:
+        ids, words: of its pieces where it follows another line: vocabulary ids, and the index of each piece's word.
+        first_ids, first_words: of the pieces of its first word where it begins a text.
+        first: how many of `ids` are of its first word.
+    """
+
+    ids: Ints
+    words: Ints
+    first_ids: Ints
+    first_words: Ints
+    first: int
 
     @property
     def alone(self) -> int:
         """How many pieces it has where it begins a text."""
-        return len(self.begins[0])
+        return len(self.first_ids) + len(self.ids) - self.first
 
     @property
     def after(self) -> int:
         """How many it has where it follows another line."""
-        return len(self.follows[0])
+        return len(self.ids)
+
+    def parts(self, begins: bool) -> tuple[Ints, Ints]:
+        """Its ids and words where it begins a text, or follows another line."""
+        if not begins or self.first_ids is self.ids:
+            return self.ids, self.words
+        rest = self.words[self.first :]
+        shift = int(self.first_words[-1]) - int(self.words[self.first - 1])
+        return np.concatenate([self.first_ids, self.ids[self.first :]]), np.concatenate(
+            [self.first_words, rest + shift]
+        )
 
 
 class _Around(NamedTuple):
@@ -112,6 +131,7 @@ class Bulk:
         self._tokenizer = tokenizer
         self._backend: Any = tokenizer.backend_tokenizer
         self._control, self._named = special_tokens(tokenizer)
+        self._first: dict[str, tuple[Ints, Ints] | None] = {}
         self._plain: dict[str, bool] = {}
         size = self._backend.get_vocab_size(with_added_tokens=True)
         self._vocabulary = [self._backend.id_to_token(number) or "" for number in range(size)]
@@ -132,13 +152,14 @@ class Bulk:
         self._begins = np.zeros(size, np.bool_)
         self._punctuation = np.zeros(size, np.int8)
         self._lengths = np.zeros(size, np.int64)
-        self._gap = np.zeros(size, np.bool_)
+        self._gap, self._spaced = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
         unsure = {*unknown_ids(self._tokenizer), *self._control, *self._backend.get_added_tokens_decoder()}
         for number, (raw, piece) in enumerate(zip(self._vocabulary, self._pieces, strict=True)):
             self._gap[number] = is_gap(piece)
             self._lengths[number] = len(_solid(raw, style))
+            self._spaced[number] = piece.startswith(("Ġ", "▁"))
             self._begins[number] = (
-                not piece.startswith("##") if style == "##" and self._marked else piece.startswith(("Ġ", "▁"))
+                not piece.startswith("##") if style == "##" and self._marked else self._spaced[number]
             )
             if not piece or "<0x" in piece or self._text_alone_tells(piece, style):
                 unsure.add(number)
@@ -190,11 +211,23 @@ class Bulk:
         places = [place for place, text in enumerate(texts) if self._understood(text)]
         if not places:
             return lines
-        known = [texts[place] for place in places]
-        begins = self._read(known)
-        follows = begins if self.join == "apart" else self._read([f" {text}" for text in known])
-        for place, one, other in zip(places, begins, follows, strict=True):
-            lines[place] = None if one is None or other is None else Line(one, other)
+        spaced = self.join == "spaced"
+        before = " " if spaced else ""
+        read = self._read([before + texts[place] for place in places])
+        firsts = self._firsts([texts[place].partition(" ")[0] for place in places]) if spaced else None
+        for number, place in enumerate(places):
+            pieces = read[number]
+            if pieces is None:
+                continue
+            ids, words = pieces
+            if firsts is None:
+                lines[place] = Line(ids, words, ids, words, len(ids))
+                continue
+            beginning = firsts[number]
+            if beginning is not None:
+                later = np.flatnonzero(self._spaced[ids[1:]])
+                first = int(later[0]) + 1 if len(later) else len(ids)
+                lines[place] = Line(ids, words, *beginning, first)
         return lines
 
     def split(self, text: str, line: Line, size: int) -> list[tuple[str, Line]] | None:
@@ -202,7 +235,7 @@ class Bulk:
 
         None where a cut would be within a word, or it is not known where the pieces stand in the text.
         """
-        ids, words = line.begins
+        ids, words = line.parts(True)
         spaces = _spaces(text)
         starts = self._starts(text, spaces, ids)
         if starts is None:
@@ -224,7 +257,10 @@ class Bulk:
         texts = [text[start:stop].strip(" ") for start, stop in pairwise(borders)]
         if self.join == "apart":
             cut = [(ids[begin:end], words[begin:end] - words[begin]) for begin, end in parts]
-            return [(excerpt, Line(pieces, pieces)) for excerpt, pieces in zip(texts, cut, strict=True)]
+            return [
+                (excerpt, Line(*pieces, *pieces, end - begin))
+                for excerpt, pieces, (begin, end) in zip(texts, cut, parts, strict=True)
+            ]
         read = self.lines(texts)
         if any(known is None or known.alone > size for known in read):
             return None
@@ -244,6 +280,15 @@ class Bulk:
         if lengths.sum() != len(places) or not lengths.all():
             return None
         return places[np.cumsum(lengths) - lengths]
+
+    def _firsts(self, words: Sequence[str]) -> list[tuple[Ints, Ints] | None]:
+        """The pieces of words that begin a text."""
+        new = list(dict.fromkeys(word for word in words if word not in self._first))
+        if len(self._first) + len(new) > _WORDS:
+            self._first.clear()
+            new = list(dict.fromkeys(words))
+        self._first.update(zip(new, self._read(new) if new else (), strict=True))
+        return [self._first[word] for word in words]
 
     def _understood(self, text: str) -> bool:
         """Whether each character of a line is punctuation just where the pieces made of it are."""
@@ -271,7 +316,7 @@ class Bulk:
             (unicodedata.category(sign)[0] == "P") == punctuation for sign in written if not sign.isspace()
         )
 
-    def _read(self, texts: Sequence[str]) -> list[Pieces | None]:
+    def _read(self, texts: Sequence[str]) -> list[tuple[Ints, Ints] | None]:
         """Ids and words of each text; None for one with a piece that its text alone explains."""
         encodings = self._encode(texts)
         lists = [encoding.ids for encoding in encodings]
@@ -290,7 +335,7 @@ class Bulk:
         begins[starts[sizes > 0]] = True
         words = np.cumsum(begins)
         unsure = np.concatenate([[0], np.cumsum(punctuation == _UNSURE)])
-        pieces: list[Pieces | None] = []
+        pieces: list[tuple[Ints, Ints] | None] = []
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
             if start == end or unsure[end] > unsure[start]:
                 pieces.append(None)
@@ -318,7 +363,7 @@ class Bulk:
             for side, lines in enumerate(halves):
                 count = 0
                 for place, line in enumerate(lines):
-                    line_ids, of = line.follows if place else line.begins
+                    line_ids, of = line.parts(place == 0)
                     parts.append((line_ids, of, side, around.text_types[side], count))
                     count += int(of[-1]) + 1
                 parts.append((around.ids[side + 1], around.nothing[side + 1], -1, 0, 0))
