@@ -335,7 +335,7 @@ def together(runs: int) -> list[Row]:
 
 def prompts(runs: int) -> list[Row]:
     """Sources of many answers: figures of each prompt, of which some are nearly always the same; p is of a place."""
-    from headscope.analyses.context_attribution.statistics import ALL, FIGURES, Rows, figures
+    from headscope.analyses.context_attribution.statistics import ALL, FIGURES, PromptRows, figures
 
     names = list(FIGURES)
     shares = dict(zip(names[:5], (0.05, 0.5, 0.8, 0.95, 0.99), strict=True))
@@ -363,7 +363,9 @@ def prompts(runs: int) -> list[Row]:
         draw, held, p = _random("prompts", documents, each), [], []
         for _ in range(max(1, runs // 10)):
             many = np.repeat(np.arange(float(documents)), each)
-            found = figures(Rows(values(draw, documents, each), many, [""] * len(many)), {}, {}).sel(kind=ALL)
+            found = figures(PromptRows(values(draw, documents, each), many, [""] * len(many)), {}, {}).sel(
+                kind=ALL
+            )
             low, high = found["attributed_low"].values, found["attributed_high"].values
             held.append((low <= truth) & (truth <= high))
             p.append(found["p"].sel(figure="place").item())

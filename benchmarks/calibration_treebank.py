@@ -19,7 +19,7 @@ import numpy as np
 from headscope.core.arrays import Bools, Floats, Ints, Singles
 from headscope.statistics import jackknife
 from headscope.statistics.jackknife import share_interval
-from headscope.statistics.resample import Ratios
+from headscope.statistics.resample import HitRatios
 
 Row = dict[str, Any]
 
@@ -116,7 +116,7 @@ def choice(
         chances = scene(draw, name, gain, others)
         right = answers(draw, chances, n, 0.05, shared)
         starts = np.concatenate([[0], np.cumsum(n)[:-1]])
-        scores = Ratios(
+        scores = HitRatios(
             np.add.reduceat(right, starts, axis=0, dtype=np.float32), n[:, None].astype(np.float64)
         )
         if scores.documents[0] < jackknife.LEAST:
@@ -154,7 +154,7 @@ def near(
             chances[1:6] = 1 - (1 - share) * np.array([1.3, 1.6, 2, 3, 4])
         right = answers(draw, chances, n, correlation, 0.2)
         starts = np.concatenate([[0], np.cumsum(n)[:-1]])
-        scores = Ratios(
+        scores = HitRatios(
             np.add.reduceat(right, starts, axis=0, dtype=np.float32), n[:, None].astype(np.float64)
         )
         if scores.documents[0] >= jackknife.LEAST:
@@ -172,7 +172,7 @@ def near(
     }
 
 
-def _truth(scores: Ratios, chances: Floats) -> float:
+def _truth(scores: HitRatios, chances: Floats) -> float:
     """What the choices would get on documents that nobody has seen: the mean of their chances, by what they score."""
     from headscope.statistics.resample import PARTS, divisions
 
@@ -295,7 +295,7 @@ def _two_sided(name: str, documents: int, words: int, equal: bool, runs: int) ->
         chances = np.delete(scene(draw, name, 0.0, RULES), slice(HEADS // 2, HEADS))
         right = answers(draw, chances, n, 0.05, 0.2)
         starts = np.concatenate([[0], np.cumsum(n)[:-1]])
-        scores = Ratios(
+        scores = HitRatios(
             np.add.reduceat(right, starts, axis=0, dtype=np.float32), n[:, None].astype(np.float64)
         )
         if scores.documents[0] >= jackknife.LEAST:

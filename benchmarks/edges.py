@@ -26,7 +26,7 @@ import transformers
 
 import headscope as hs
 from headscope.analyses.patching.pairs import read
-from headscope.analyses.patching.run import _Runs  # pyright: ignore[reportPrivateUsage]
+from headscope.analyses.patching.run import _PairRuns  # pyright: ignore[reportPrivateUsage]
 from headscope.attention import edges
 from headscope.attention.edges import Graph
 from headscope.attention.outputs import Outputs
@@ -89,7 +89,7 @@ def cost() -> None:
     model = hs.load("demo-lm")
     of = read(model, None)[0]
     ready = model.inputs([of[0].clean])
-    runs = _Runs(model, Outputs(model, ready), noising=False, last=False, batch_size=4)
+    runs = _PairRuns(model, Outputs(model, ready), noising=False, last=False, batch_size=4)
     graph, room = Graph(model, runs.outputs, ready), edges.AT_ONCE
     for pairs in of[:1], of[:4]:
         inputs = runs.ready(pairs, clean=False), runs.ready(pairs, clean=True)

@@ -30,7 +30,7 @@ from headscope.engines import Here, Processes
 from headscope.measures.choose import choose
 from headscope.models import Model
 from headscope.runs.batches import BLOCK, cut
-from headscope.runs.outcome import Given
+from headscope.runs.outcome import SentBlock
 from headscope.runs.task import Task
 
 MEASURES = ["surface"]
@@ -94,7 +94,7 @@ def overhead(blocks: int, repeats: int) -> None:
         )
     more = [(b - a) / blocks for a, b in zip(here, there, strict=True)]
     block = next(cut(corpus, 32, model))
-    sent = len(pickle.dumps([Given(0, list(block))], 5))
+    sent = len(pickle.dumps([SentBlock(0, list(block))], 5))
     given = Task(model, choose(MEASURES)).block([corpus[:32]])
     own, added = statistics.median(here) / blocks, statistics.median(more)
     print(f"a block of {BLOCK} inputs of 128 tokens: {1e3 * own:.0f} ms here")

@@ -153,7 +153,7 @@ def generated(count: int, templates: str, seed: int) -> Iterator[dict[str, Any]]
 def explain(model: Any, rows: Iterator[dict[str, Any]], folder: Path, **options: Any) -> str:
     """The figures of some prompts, and medians; a run that was stopped goes on from the folder."""
     import headscope as hs
-    from headscope.analyses.context_attribution.statistics import FIGURES, Rows
+    from headscope.analyses.context_attribution.statistics import FIGURES, PromptRows
     from headscope.runs.long import Kind
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -162,8 +162,8 @@ def explain(model: Any, rows: Iterator[dict[str, Any]], folder: Path, **options:
     corpus = hs.corpora.prompts(path, strict=True)
     kept = {"resume": folder / "run", "shard": "1/1", "part": part}
     found = hs.context_attribution(model, corpus, exact="all", **kept, **options)
-    each: list[Rows] = []
-    Kind("context_attribution", Rows.from_arrays, lambda rows, *_: each.append(rows)).merge([part])
+    each: list[PromptRows] = []
+    Kind("context_attribution", PromptRows.from_arrays, lambda rows, *_: each.append(rows)).merge([part])
     values, kinds = each[0].values, np.array(each[0].kind)
     lines = [found.table().round(3).to_string(index=False)]
     names = ("pearson", "agreement", "oracle")

@@ -1,4 +1,4 @@
-"""Names that say nothing, or that only this house knows, in `src/headscope`: a line for each place that binds one.
+"""Names that say nothing, that only this house knows, or that two classes share, in `src/headscope`: a line for each place.
 
 Exits 1 where there is one. CONTRIBUTING.md says what to call things instead.
 """
@@ -50,7 +50,19 @@ def weak() -> Iterator[str]:
                 yield f"{path.relative_to(SOURCE)}:{line}: {name}"
 
 
+def shared() -> Iterator[str]:
+    """Each class whose name another class has."""
+    places: dict[str, list[str]] = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(f"{path.relative_to(SOURCE)}:{node.lineno}")
+    for name, classes in places.items():
+        if len(classes) > 1:
+            yield f"{', '.join(classes)}: class {name}"
+
+
 if __name__ == "__main__":
-    places = list(weak())
+    places = [*weak(), *shared()]
     print(*places, sep="\n", end="\n" if places else "")
     raise SystemExit(1 if places else 0)

@@ -893,13 +893,13 @@ export interface TokenizerInfo {
   named: Record<string, number>;
   mask: number | null;
   types: boolean;
-  probes: Probe[];
+  probes: ProbeText[];
 }
 
 /**
  * A text, and its ids.
  */
-export interface Probe {
+export interface ProbeText {
   text: string;
   pair: string | null;
   ids: number[];

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import headscope as hs
-from headscope.analyses.composition.run import Work
+from headscope.analyses.composition.run import CompositionWork
 from headscope.analyses.composition.section import LOOKED_AT, SEQUENCES, TOKENS, section
 from headscope.analyses.roles.synthetic import repeated_tokens
 from headscope.analyses.study import Study
@@ -52,7 +52,7 @@ def test_an_edge_opens_both_heads_where_it_is_strongest() -> None:
     shown: Any = asked.inputs[example]
     ids = shown.first.query.ids
     inputs = repeated_tokens(asked.model, tokens=TOKENS, sequences=SEQUENCES)[:LOOKED_AT]
-    sums = [Work(asked.model).summed(example) for example in inputs]
+    sums = [CompositionWork(asked.model).summed(example) for example in inputs]
     at = (0, sums[0][0].index("L1H0"), sums[0][0].index("L0H0"), 0)
     terms = [s[at] for _, s, _, _ in sums]
     assert min(terms) < max(terms)

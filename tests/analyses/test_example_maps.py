@@ -13,7 +13,7 @@ from headscope.analyses.example_maps import frames_together, look
 from headscope.core.modality import Sound
 from headscope.corpora import Example
 from headscope.models import Model
-from headscope.views.images import Blocks, put_together
+from headscope.views.images import PatchBlocks, put_together
 from tests.helpers.planted_vision import planted_vit
 from tests.helpers.small_models import whisper_parts
 
@@ -47,7 +47,7 @@ def test_to_a_block_is_the_sum_and_from_it_the_mean() -> None:
     draw = np.random.default_rng(1)
     weights = draw.dirichlet(np.ones(6), (2, 3, 6)).astype(np.float32)
     maps = hs.wrap(weights, list("abcdef"))
-    blocks = Blocks(3, np.array([0, 0, 1, 2, 2, 2]), maps.query.take(np.array([0, 2, 3])))
+    blocks = PatchBlocks(3, np.array([0, 0, 1, 2, 2, 2]), maps.query.take(np.array([0, 2, 3])))
     found = put_together(maps, blocks, blocks)
     members = [[0, 1], [2], [3, 4, 5]]
     for layer in range(2):
@@ -65,7 +65,7 @@ def test_what_a_query_can_see_of_a_block_it_can_see_in_part() -> None:
     weights = sight / sight.sum(-1, keepdims=True)
     maps = hs.wrap(weights[None, None], list("abcd"), causal=True)
     maps = maps.__class__(**{**vars(maps), "visible": [sight], "causal": False})
-    pairs = Blocks(2, np.array([0, 0, 1, 1]), maps.query.take(np.array([0, 2])))
+    pairs = PatchBlocks(2, np.array([0, 0, 1, 1]), maps.query.take(np.array([0, 2])))
     found = put_together(maps, pairs, pairs)
     assert found.visible[0].tolist() == [[True, False], [True, True]]
 

@@ -11,7 +11,7 @@ from typing import Any, Unpack, get_type_hints
 import pytest
 
 import headscope as hs
-from headscope.analyses.options import Options, Reading, with_options
+from headscope.analyses.options import BlockOptions, CorpusOptions, with_options
 from headscope.errors import InputError
 from headscope.runs.options import RunOptions
 
@@ -67,13 +67,13 @@ def test_a_function_lists_and_describes_its_options(
 
 def test_the_types_are_those_of_the_options() -> None:
     assert (
-        get_type_hints(Options, include_extras=True).items()
+        get_type_hints(BlockOptions, include_extras=True).items()
         == get_type_hints(RunOptions, include_extras=True).items()
     )
 
 
 @with_options(batch_size=4)
-def read(corpus: str, *, more: int = 0, **options: Unpack[Reading]) -> RunOptions:
+def read(corpus: str, *, more: int = 0, **options: Unpack[CorpusOptions]) -> RunOptions:
     """Read.
 
     Args:

@@ -13,9 +13,9 @@ import transformers
 
 import headscope as hs
 from headscope.analyses.reads.corpus import (  # pyright: ignore[reportPrivateUsage]
+    _CorpusWork,
     _less_mean,
     _linked,
-    _Work,
 )
 from headscope.analyses.roles.retrieval.run import needle_examples
 from headscope.attention.neurons import neurons
@@ -227,7 +227,7 @@ def test_of_needles_where_the_answer_stands() -> None:
 
 
 def test_chance_is_what_remains_where_shuffled_keys_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_Work, "_shuffled", lambda self, contrast, among, example: contrast)
+    monkeypatch.setattr(_CorpusWork, "_shuffled", lambda self, contrast, among, example: contrast)
     found = hs.reads(circuit(), repeats(8), "L1H0", of="induction", ablated=0)
     np.testing.assert_array_equal(found["chance"], found["share"])
     p = found["p"].values

@@ -19,7 +19,7 @@ from transformers import LlamaConfig, LlamaModel
 
 from headscope.attention import fused
 from headscope.attention.record import AttentionRecord
-from headscope.attention.rows import RowStatistics, Wanted
+from headscope.attention.rows import RowStatistics, WantedStatistics
 from headscope.core.tokens import Tokens
 from headscope.errors import HeadscopeWarning
 from headscope.measures.choose import choose
@@ -126,8 +126,8 @@ def test_what_the_kernel_takes() -> None:
     refused = {
         "float32": (placed(make()), EVERYTHING),
         "given": (placed(replace(record, given=torch.rand(2, 2, 19, 19).softmax(-1))), EVERYTHING),
-        "smoothed": (record, Wanted(entropy=True, smoothing=1e-2)),
-        "extras": (record, Wanted(extras=(lambda weights, items, rows, seen: weights.amax(-1),))),
+        "smoothed": (record, WantedStatistics(entropy=True, smoothing=1e-2)),
+        "extras": (record, WantedStatistics(extras=(lambda weights, items, rows, seen: weights.amax(-1),))),
         "wide": (placed(of(make(dim=300))), EVERYTHING),
     }
     for name, (call, wanted) in refused.items():
@@ -145,7 +145,7 @@ def test_a_kernel_that_is_wrong_is_not_used(broken: str, monkeypatch: pytest.Mon
     record = placed(of(make()))
     right = fused.kernel_statistics
 
-    def wrong(call: AttentionRecord, columns: torch.Tensor, wanted: Wanted) -> object:
+    def wrong(call: AttentionRecord, columns: torch.Tensor, wanted: WantedStatistics) -> object:
         if broken == "raises":
             raise RuntimeError("no room in shared memory")
         found = right(call, columns, wanted)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 import headscope as hs
-from headscope.attention.linear import KINDS, PLACED, TOKEN, Call, block_of
+from headscope.attention.linear import KINDS, PLACED, TOKEN, LinearCall, block_of
 from headscope.attention.one import record
 from headscope.attention.stream import Read, Reader
 from headscope.errors import RefusedError
@@ -39,7 +39,7 @@ def summed(read: Read, numbers: Tensor) -> Tensor:
     return torch.stack([term.sum(0) for term in read.terms(numbers) if term is not None]).sum(0)
 
 
-def weights(call: Call, scores: Tensor, head: int, query: int) -> Tensor:
+def weights(call: LinearCall, scores: Tensor, head: int, query: int) -> Tensor:
     """The weights of one query, of its products ``[key]``."""
     record, place = call.record, (0, min(head, call.record.shape[1] - 1), query)
     scores = scores * record.scaling

@@ -12,7 +12,7 @@ from torch import Tensor
 import headscope as hs
 from headscope.attention.linear import PLACED, TOKEN
 from headscope.attention.one import prepare
-from headscope.attention.reading import PAIR, Asked, call_of, terms_of
+from headscope.attention.reading import PAIR, AskedKeys, call_of, terms_of
 from headscope.attention.stream import Reader, Who
 from headscope.core.terms import SIDES
 from headscope.models import Model
@@ -32,7 +32,7 @@ def terms_between(
     record = call_of(read, part, head).record
     contrast = torch.zeros(record.shape[2:], dtype=record.q.dtype)
     contrast[query, keys[0]], contrast[query, keys[1]] = 1.0, -1.0
-    return terms_of(read, record, [Asked(head.head, contrast)])[0]
+    return terms_of(read, record, [AskedKeys(head.head, contrast)])[0]
 
 
 def own(model: Model, ready: Any, head: hs.Head, query: int, keys: tuple[int, int]) -> float:

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from headscope.attention.recording import recording
-from headscope.attention.rows import Wanted, row_statistics
+from headscope.attention.rows import WantedStatistics, row_statistics
 from headscope.measures.choose import choose
 from headscope.models import Model
-from headscope.runs.rows import Rows
+from headscope.runs.rows import RowSums
 from tests.helpers.attention_calls import (
     BLOCKS_ONLY,
     CASES,
@@ -46,7 +46,7 @@ def test_blocks_equal_whole_maps(case: str, elements: int | None) -> None:
 @pytest.mark.parametrize("case", {**CASES, **BLOCKS_ONLY})
 def test_blocks_attend_in_place_of_the_model(case: str, elements: int | None) -> None:
     record = {**CASES, **BLOCKS_ONLY}[case]()
-    found = row_statistics(record, classes(record), Wanted(entropy=True, output=True), elements)
+    found = row_statistics(record, classes(record), WantedStatistics(entropy=True, output=True), elements)
     torch.testing.assert_close(
         found.output.double(), whole(record) @ record.values.double(), atol=2 * near(record), rtol=0
     )
@@ -57,7 +57,7 @@ def test_a_model_whose_attention_is_measured_gives_what_it_gives_else(demo: Mode
     ready = demo.inputs(inputs)
     with torch.no_grad():
         own = demo.module(**ready).last_hidden_state
-        rows = Rows(demo, choose(None), inputs, 0.0, Counter())
+        rows = RowSums(demo, choose(None), inputs, 0.0, Counter())
         with recording(demo.module, rows.reduce, fused=True):
             measured = demo.module(**ready).last_hidden_state
     seen = ready["attention_mask"].bool()
@@ -108,7 +108,7 @@ def test_smoothed_entropy_is_over_visible_keys() -> None:
     weights = whole(record)
     seen = (padded(19, 7, width=19) & lower(19)).double()
     mixed = (1 - 1e-2) * weights + 1e-2 * seen / seen.sum(-1, keepdim=True)
-    found = row_statistics(record, classes(record), Wanted(entropy=True, smoothing=1e-2))
+    found = row_statistics(record, classes(record), WantedStatistics(entropy=True, smoothing=1e-2))
     torch.testing.assert_close(found.entropy.double(), torch.special.entr(mixed).sum(-1), atol=1e-5, rtol=0)
 
 

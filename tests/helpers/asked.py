@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 import headscope as hs
-from headscope.analyses.why.asked import Asked, ask
+from headscope.analyses.why.asked import AskedPrompt, ask
 from headscope.analyses.why.passes import Passes
 from headscope.analyses.why.spans import Source
 from headscope.attention.record import AttentionRecord
@@ -55,17 +55,17 @@ def _tokens() -> hs.Tokens:
     return hs.Tokens([str(number) for number in ids], ids=ids)
 
 
-def _text(name: str) -> Callable[[], Asked]:
+def _text(name: str) -> Callable[[], AskedPrompt]:
     return lambda: ask(hs.load(build(family(name)).double()), _tokens(), [7, 9, 11])
 
 
-def _sees() -> Asked:
+def _sees() -> AskedPrompt:
     module, processor = llava_parts()
     image = np.random.default_rng(0).integers(0, 255, (56, 56, 3), np.uint8)
     return ask(hs.load((module.double(), processor)), "What is <image> there?", " a cat", image=image)
 
 
-def _looks() -> Asked:
+def _looks() -> AskedPrompt:
     sizes = {"image_size": 64, "patch_size": 16, "num_labels": 3}
     module = redrawn("ViTForImageClassification", "vit", **{**_BERT, **sizes})
     processor = transformers.ViTImageProcessor(size={"height": 64, "width": 64})
@@ -73,17 +73,17 @@ def _looks() -> Asked:
     return ask(hs.load((module.double(), processor)), None, image=image)
 
 
-def _hears() -> Asked:
+def _hears() -> AskedPrompt:
     module, *rest = whisper_parts()
     sound = np.random.default_rng(0).normal(0, 0.1, 32000).astype(np.float32), 16000
     return ask(hs.load((module.double(), *rest)), None, "the cat", audio=sound)
 
 
-def _class(cls: str, kind: str, **more: Any) -> Callable[[], Asked]:
+def _class(cls: str, kind: str, **more: Any) -> Callable[[], AskedPrompt]:
     return lambda: ask(hs.load(redrawn(cls, kind, **{**_BERT, "num_labels": 3, **more}).double()), _tokens())
 
 
-KINDS: dict[str, Callable[[], Asked]] = {
+KINDS: dict[str, Callable[[], AskedPrompt]] = {
     **{name: _text(name) for name in ("GPT-2", "Llama", "Mistral", "Gemma 2", "BLOOM", "T5", "BART")},
     "gpt-oss": lambda: ask(hs.load(build(family("gpt-oss"))), _tokens(), [7, 9, 11]),
     "BERT, class": _class("BertForSequenceClassification", "bert"),
@@ -100,7 +100,7 @@ KINDS: dict[str, Callable[[], Asked]] = {
 }
 
 
-def sources(asked: Asked) -> list[Source]:
+def sources(asked: AskedPrompt) -> list[Source]:
     """Spans of any axis."""
     size = len(asked.prompt.tokens)
     where = [(first, last if last < LENGTH else size) for first, last in SPANS]
@@ -138,7 +138,7 @@ def by_hand(
     return change
 
 
-def sure(asked: Asked) -> float:
+def sure(asked: AskedPrompt) -> float:
     """The log-probability of the answer, by the model as it runs now."""
     with torch.no_grad():
         output = asked.model.module(**asked.ready)

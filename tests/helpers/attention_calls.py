@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from headscope.attention.record import AttentionRecord
-from headscope.attention.rows import RowStatistics, Wanted
+from headscope.attention.rows import RowStatistics, WantedStatistics
 
 OFFSETS = (-3, -1, 0, 1, 2)
-EVERYTHING = Wanted(OFFSETS, entropy=True, largest=True)
+EVERYTHING = WantedStatistics(OFFSETS, entropy=True, largest=True)
 
 
 def make(

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headscope.analyses.cards.section import Card, Cards, Shown
-from headscope.analyses.distance.section import Clusters
+from headscope.analyses.cards.section import Cards, ExampleCard, ShownExample
+from headscope.analyses.distance.section import HeadPlane
 from headscope.analyses.measure.section import classes
 from headscope.analyses.roles.section import Roles
 from headscope.analyses.roles.statistics import COLUMNS
@@ -54,15 +54,15 @@ def distances() -> xr.Dataset:
     )
 
 
-def card(head: Head) -> Card:
-    return Card(
+def card(head: Head) -> ExampleCard:
+    return ExampleCard(
         head,
         [ROLES[head]] if head in ROLES else [],
         "previous" if head in ROLES else "entropy",
         "share" if head in ROLES else "nats",
         head not in ROLES,
-        [Shown(1, 0.9, 1, 10)],
-        [Shown(1, 0.9, 1, 10), Shown(0, 0.4, None, 5), Shown(2, 0.1, None, 1)],
+        [ShownExample(1, 0.9, 1, 10)],
+        [ShownExample(1, 0.9, 1, 10), ShownExample(0, 0.4, None, 5), ShownExample(2, 0.1, None, 1)],
     )
 
 
@@ -76,7 +76,7 @@ def whole_report() -> str:
         sections=[
             *classes("By kind", "About kinds.", panels, ["sep", "first"], "headscope measure --limit 3"),
             Roles(roles(), documents=60, command="headscope roles"),
-            Clusters(distances(), ROLES, command="headscope distance --map map.csv"),
+            HeadPlane(distances(), ROLES, command="headscope distance --map map.csv"),
             Cards([card(head) for head in HEADS], 40, 3),
             Failed("probes", "Not made: probes", "RuntimeError: <b>no</b> memory", "headscope report"),
         ],

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from headscope.runs.checkpoint import Folder
-from headscope.runs.outcome import Failure, Given, Outcome, Shard
+from headscope.runs.outcome import Failure, Outcome, SentBlock, Shard
 from headscope.runs.reduce import RunUnits, reduce
 
 IDENTITY: Mapping[str, Any] = {
@@ -23,10 +23,10 @@ IDENTITY: Mapping[str, Any] = {
 }
 
 
-def alone(work: Callable[[Given], Outcome[Any]]) -> RunUnits[Any]:
+def alone(work: Callable[[SentBlock], Outcome[Any]]) -> RunUnits[Any]:
     """Units one after another, of what one block gives."""
 
-    def each(units: Iterator[Sequence[Given]]) -> Iterator[Outcome[Any]]:
+    def each(units: Iterator[Sequence[SentBlock]]) -> Iterator[Outcome[Any]]:
         for unit in units:
             outcome: Outcome[Any] = Outcome()
             for block in unit:
@@ -85,7 +85,7 @@ class Corpus:
     def fingerprint(self) -> str:
         return f"{self.blocks} {self.other}"
 
-    def work(self, block: Given) -> Outcome[Numbers]:
+    def work(self, block: SentBlock) -> Outcome[Numbers]:
         numbers = list(block)
         self.worked.append(block.number)
         draw = np.random.default_rng(block.number)
@@ -105,7 +105,7 @@ def folder(
 def main(place: str, shard: str = "", span: str = "1") -> None:
     corpus = Corpus(40)
 
-    def work(block: Given) -> Outcome[Numbers]:
+    def work(block: SentBlock) -> Outcome[Numbers]:
         time.sleep(0.004)
         return corpus.work(block)
 

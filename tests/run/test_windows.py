@@ -24,7 +24,7 @@ from headscope.measures.dataset import chance_of
 from headscope.measures.patterns import SINK_TOKENS
 from headscope.measures.single import surface
 from headscope.models import Model
-from headscope.runs.rows import Rows
+from headscope.runs.rows import RowSums
 from tests.helpers.families import Family, build, family
 
 WINDOWED = [
@@ -377,13 +377,13 @@ def test_functions_of_before_still_run_and_new_ones_see() -> None:
 def test_layers_of_one_kind_are_selected_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Masks of a batch are looked at once a kind of layer, not once a layer; plain causal ones not at all."""
     made: list[bool] = []
-    plain = Rows._kind_of
+    plain = RowSums._kind_of
 
-    def counted(self: Rows, seen: Any, device: Any) -> Any:
+    def counted(self: RowSums, seen: Any, device: Any) -> Any:
         made.append(seen is not None)
         return plain(self, seen, device)
 
-    monkeypatch.setattr(Rows, "_kind_of", counted)
+    monkeypatch.setattr(RowSums, "_kind_of", counted)
     for name, kinds in {"Gemma 3n": 1, "GPT-Neo": 1, "Llama 4": 1, "GPT-2": 0, "BLOOM": 0, "BERT": 0}.items():
         model = hs.load(build(family(name)))
         corpus = [Example(tokens=text(size), document=size, source="test") for size in (20, 30)]

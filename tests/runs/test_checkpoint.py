@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 
 from headscope.errors import HeadscopeWarning, InputError, RunError
 from headscope.runs.checkpoint import Folder
-from headscope.runs.outcome import Given, Outcome, Shard
+from headscope.runs.outcome import Outcome, SentBlock, Shard
 from headscope.runs.parts import merge_parts, write_part
 from headscope.runs.reduce import Reduced, reduce
 from headscope.runs.safefile import BrokenFileError, FormatError, decode, encode
@@ -37,7 +37,7 @@ HERE = Path(__file__).resolve().parents[1]
 def reduced(
     corpus: Corpus,
     own: Folder[Numbers] | None = None,
-    work: Callable[[Given], Outcome[Numbers]] | None = None,
+    work: Callable[[SentBlock], Outcome[Numbers]] | None = None,
     **more: Any,
 ) -> Reduced[Numbers]:
     if own is not None:
@@ -76,10 +76,10 @@ class StopError(Exception):
     pass
 
 
-def stopping(corpus: Corpus, at: int) -> Callable[[Given], Outcome[Numbers]]:
+def stopping(corpus: Corpus, at: int) -> Callable[[SentBlock], Outcome[Numbers]]:
     """As `Corpus.work`, but block `at` ends the run."""
 
-    def work(block: Given) -> Outcome[Numbers]:
+    def work(block: SentBlock) -> Outcome[Numbers]:
         if block.number == at:
             raise StopError
         return corpus.work(block)

@@ -19,19 +19,19 @@ from headscope.errors import HeadscopeError, HeadscopeWarning, InputError, Model
 from headscope.runs.engines import dispatch, worker
 from headscope.runs.engines.dispatch import AHEAD, DEATHS, WINDOW, Dispatch, Slot
 from headscope.runs.engines.transfer import answer
-from headscope.runs.outcome import Given
+from headscope.runs.outcome import SentBlock
 
 ABOUT = {"threads": 1}
 
-Work = Callable[[Sequence[Given]], int]
+Work = Callable[[Sequence[SentBlock]], int]
 
 
-def work(unit: Sequence[Given]) -> int:
+def work(unit: Sequence[SentBlock]) -> int:
     return sum(example.document for block in unit for batch in block for example in batch)
 
 
 def results(
-    engine: Played, units: Iterator[list[Given]], about: Mapping[str, Any] = ABOUT
+    engine: Played, units: Iterator[list[SentBlock]], about: Mapping[str, Any] = ABOUT
 ) -> tuple[list[int], Exception | None]:
     """What came back, and what ended the run."""
     found: list[int] = []
@@ -43,7 +43,7 @@ def results(
     return found, None
 
 
-def of(engine: Played, units: Iterator[list[Given]], about: Mapping[str, Any] = ABOUT) -> Iterator[int]:
+def of(engine: Played, units: Iterator[list[SentBlock]], about: Mapping[str, Any] = ABOUT) -> Iterator[int]:
     """What comes back; whenever it is waited for a step is taken."""
 
     def step(out: Any, seconds: float, when: str) -> Any:
@@ -146,12 +146,12 @@ class Played:
 KILLED = futures.BrokenExecutor()
 
 
-def blocks(count: int) -> Iterator[list[Given]]:
+def blocks(count: int) -> Iterator[list[SentBlock]]:
     for number in range(count):
         lines = [
             Example(text="x", document=number, source=f"news.txt:{number * 2 + line}") for line in (9, 10)
         ]
-        yield [Given(number, [lines[:1], lines[1:]])]
+        yield [SentBlock(number, [lines[:1], lines[1:]])]
 
 
 EXPECTED = [2 * number for number in range(40)]
@@ -180,7 +180,7 @@ def test_what_is_read_ahead_is_bounded(seed: int, workers: int) -> None:
     played = Played(random.Random(seed), workers)
     done = read = 0
 
-    def source() -> Iterator[list[Given]]:
+    def source() -> Iterator[list[SentBlock]]:
         nonlocal read
         for unit in blocks(40):
             read += 1
@@ -196,12 +196,12 @@ def test_what_is_held_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(dispatch, "BYTES", 10_000)
     workers, read = Played(random.Random(0), 2), 0
 
-    def source() -> Iterator[list[Given]]:
+    def source() -> Iterator[list[SentBlock]]:
         nonlocal read
         for number in range(20):
             read += 1
             assert read - workers.answered <= 3  # one for each, and the one that makes it full
-            yield [Given(number, [[Example(text="x" * 6_000, document=number)]])]
+            yield [SentBlock(number, [[Example(text="x" * 6_000, document=number)]])]
 
     assert results(workers, source()) == ([*range(20)], None)
 
@@ -258,7 +258,7 @@ def test_what_fails_ends_the_run_in_its_turn() -> None:
             else:
                 super().step()
 
-    def fails(unit: Sequence[Given]) -> int:
+    def fails(unit: Sequence[SentBlock]) -> int:
         if unit[0].number in (3, 5):
             raise InputError(f"no {unit[0].number}")
         return work(unit)
@@ -272,7 +272,7 @@ def test_what_fails_ends_the_run_in_its_turn() -> None:
 
 
 def test_what_reading_fails_with_is_told_after_what_was_read() -> None:
-    def source() -> Iterator[list[Given]]:
+    def source() -> Iterator[list[SentBlock]]:
         yield from blocks(7)
         raise StopError
 
@@ -328,7 +328,7 @@ def test_other_circumstances_of_a_worker_are_said() -> None:
 
 
 def test_warnings_of_workers_are_said_once() -> None:
-    def warns(unit: Sequence[Given]) -> int:
+    def warns(unit: Sequence[SentBlock]) -> int:
         warnings.warn("unknown pieces", HeadscopeWarning, stacklevel=1)
         return work(unit)
 
@@ -341,7 +341,7 @@ def test_warnings_of_workers_are_said_once() -> None:
 
 def test_inputs_that_cannot_be_sent_are_said() -> None:
     example = Example(text="x", label=cast(Any, lambda: 0))
-    found, error = results(Played(random.Random(0), 1), iter([[Given(0, [[example]])]]))
+    found, error = results(Played(random.Random(0), 1), iter([[SentBlock(0, [[example]])]]))
     assert found == []
     assert isinstance(error, InputError)
     assert str(error).startswith(

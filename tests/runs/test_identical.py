@@ -18,7 +18,7 @@ from headscope.corpora import Example
 from headscope.errors import CorpusError, HeadscopeWarning
 from headscope.measures.dataset import description
 from headscope.runs import identical
-from headscope.runs.identical import Documents
+from headscope.runs.identical import SeenDocuments
 
 NAMES = ("cat", "dog", "bird", "man", "girl", "boy", "king", "queen")
 PARAGRAPHS = [f"The {name} sat.\nIt slept, said the {name}." for name in NAMES]
@@ -93,8 +93,8 @@ def examples(documents: list[list[str]]) -> list[Example]:
     ]
 
 
-def counted(given: list[Example]) -> Documents:
-    found = Documents()
+def counted(given: list[Example]) -> SeenDocuments:
+    found = SeenDocuments()
     for example in given:
         found.add(example)
     return found
@@ -110,10 +110,10 @@ def test_documents_are_the_same_however_blocks_cut_them() -> None:
     for seed in range(20):
         cuts = np.sort(np.random.default_rng(seed).choice(np.arange(len(given) + 1), 5))
         parts = [given[start:end] for start, end in zip([0, *cuts], [*cuts, len(given)], strict=True)]
-        found, last = Documents(), None
+        found, last = SeenDocuments(), None
         for part in parts:
             joined = bool(part) and last == part[0].document
-            found = Documents.from_json(found.then(counted(part), joined=joined).to_json())
+            found = SeenDocuments.from_json(found.then(counted(part), joined=joined).to_json())
             last = part[-1].document if part else last
         assert found == whole
 

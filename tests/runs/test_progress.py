@@ -9,7 +9,7 @@ import pytest
 from tqdm import tqdm
 
 from headscope import corpora
-from headscope.runs.progress import Place, Progress, bar, bar_of
+from headscope.runs.progress import CorpusPlace, Progress, bar, bar_of
 
 
 def test_what_was_done_before_does_not_count_for_the_rate() -> None:
@@ -93,10 +93,10 @@ def test_what_an_earlier_run_did_does_not_count_for_the_rate(monkeypatch: pytest
     with bar([], 600, True, "measuring") as shown:
         for inputs in range(0, 300, 100):
             now[0] += 30
-            shown.passed(Place(inputs, inputs))
+            shown.passed(CorpusPlace(inputs, inputs))
         next(shown.begun(iter([None])))
         now[0] += 60
-        shown.at(Place(260, 260))
+        shown.at(CorpusPlace(260, 260))
     assert err.getvalue().split("\n") == [
         "passing over what is done: 17%, 100 of 600 [00:00<?, ? inputs/s]",
         "measuring: 43%, 260 of 600 [01:00<05:40,  1.00 inputs/s]",

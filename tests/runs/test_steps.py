@@ -136,7 +136,7 @@ def test_pairs_of_prompts(tmp_path: Path) -> None:
         return hs.patching(model, rows, exact="all", edges=2, batch_size=2, **more)
 
     for name in ("estimate", "patched", "passed"):
-        goes_on(run, tmp_path / name, patching._Runs, name, 2, 2)  # pyright: ignore[reportPrivateUsage]
+        goes_on(run, tmp_path / name, patching._PairRuns, name, 2, 2)  # pyright: ignore[reportPrivateUsage]
 
 
 def paired() -> tuple[Model, list[dict[str, Any]]]:
@@ -212,9 +212,9 @@ def test_heads_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
         plain = run()
         for at in (3, 4, 5):  # of 6 blocks of choosing and 6 of scoring
-            with ended(combine._Run, "_block", at):
+            with ended(combine._CombineRun, "_block", at):
                 run(resume=tmp_path / name)
-        with counted(combine._Run, "_block") as rest:
+        with counted(combine._CombineRun, "_block") as rest:
             same(run(resume=tmp_path / name), plain)
         assert rest[0] == 12 - 2 - 3 - 4
 

@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 
 from headscope.analyses.context_attribution import statistics as prompts
-from headscope.analyses.links.combine.statistics import Scored
+from headscope.analyses.links.combine.statistics import LabelScores
 from headscope.analyses.links.negation.statistics import BASELINES
 from headscope.analyses.links.negation.statistics import dataset as negation
 from headscope.analyses.roles.retrieval.statistics import Ablation, scores
@@ -19,7 +19,7 @@ from headscope.analyses.roles.statistics import ROLES, every
 from headscope.analyses.streaming import statistics as streaming
 from headscope.core.arrays import Floats
 from headscope.measures.dataset import interval_of
-from headscope.statistics.resample import Ratios
+from headscope.statistics.resample import HitRatios
 
 MANY = (5, 40)
 WILSON = {5: 0.566, 40: 0.912}
@@ -30,7 +30,9 @@ Ends = tuple[Floats, Floats]
 
 def _prompts(many: int, value: float) -> xr.Dataset:
     rows = np.full((many, len(prompts.FIGURES)), value)
-    return prompts.figures(prompts.Rows(rows, np.arange(float(many)), [""] * many), {}, {}).sel(kind="all")
+    return prompts.figures(prompts.PromptRows(rows, np.arange(float(many)), [""] * many), {}, {}).sel(
+        kind="all"
+    )
 
 
 def _attributed(many: int, value: float) -> Ends:
@@ -77,23 +79,23 @@ def _ablated(many: int, value: float) -> Ends:
 
 def _streamed(many: int, value: float) -> Ends:
     figures = {name: np.zeros((1, 2)) for name in streaming.FIGURES}
-    check = streaming.Check(np.full((5, many), value), np.random.default_rng(0).random((5, many)), [])
+    check = streaming.AnswerCheck(np.full((5, many), value), np.random.default_rng(0).random((5, many)), [])
     found = streaming.dataset(figures, [0], {}, check)
     return found["accuracy_low"].values, found["accuracy_high"].values
 
 
 def _accuracies(many: int, value: float) -> Ends:
-    return Ratios(np.full((many, 2), value, np.float32), np.ones((many, 1))).interval()
+    return HitRatios(np.full((many, 2), value, np.float32), np.ones((many, 1))).interval()
 
 
 def _chosen(many: int, value: float) -> Ends:
-    low, high = Ratios(np.full((many, 2), value, np.float32), np.ones((many, 1))).best(slice(2)).interval()
+    low, high = HitRatios(np.full((many, 2), value, np.float32), np.ones((many, 1))).best(slice(2)).interval()
     return np.array(low), np.array(high)
 
 
 def _combined(many: int, value: float) -> Ends:
     one = np.full((2, 1), value)
-    found = Scored([*range(many)], [one] * many, [np.ones(1)] * many).figures()
+    found = LabelScores([*range(many)], [one] * many, [np.ones(1)] * many).figures()
     return found["ci_low"][:1], found["ci_high"][:1]
 
 

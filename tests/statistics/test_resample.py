@@ -20,7 +20,7 @@ from headscope.statistics.resample import (
     Answers,
     Clusters,
     Gain,
-    Ratios,
+    HitRatios,
     divisions,
 )
 
@@ -51,12 +51,12 @@ def test_clusters_are_documents_where_they_are_known() -> None:
     assert mixed.kind == "documents and sentences"
 
 
-def accuracies(documents: int = 9, seed: int = 0) -> Ratios:
+def accuracies(documents: int = 9, seed: int = 0) -> HitRatios:
     """Six predictors of which the third is best, and documents of 1 to 12 words."""
     draw = np.random.default_rng(seed)
     size = draw.integers(1, 13, documents)
     right = draw.binomial(size[:, None], [0.3, 0.3, 0.6, 0.5, 0.2, 0.55])
-    return Ratios(right.astype(np.float32), size[:, None].astype(np.float64), seed=4)
+    return HitRatios(right.astype(np.float32), size[:, None].astype(np.float64), seed=4)
 
 
 def test_choices_are_those_of_a_plain_loop() -> None:
@@ -91,7 +91,7 @@ def test_a_choice_is_held_against_every_other_and_the_largest_p_counts() -> None
     """The last is right in as many as the one before, always alike; the one before in a few documents alone."""
     size = np.full((12, 1), 10.0)
     head, often, seldom = np.full(12, 8), np.full(12, 5), np.where(np.arange(12) < 6, 10, 0)
-    found = Ratios(np.stack([head, often, seldom], 1).astype(np.float32), size)
+    found = HitRatios(np.stack([head, often, seldom], 1).astype(np.float32), size)
     best = found.best(slice(1))
     gain, p = found.gain(best, slice(1, None))
     alone = [found.gain(best, slice(place, place + 1))[1] for place in (1, 2)]

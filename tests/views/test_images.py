@@ -14,7 +14,7 @@ from headscope.errors import HeadscopeWarning, InputError
 from headscope.views import images as seeing
 from headscope.views.blobs import decode
 from headscope.views.explorer import explorer_payload
-from headscope.views.images import Blocks, blocked, blocks, coarse, looks, of_blocks, together
+from headscope.views.images import PatchBlocks, blocked, blocks, coarse, looks, of_blocks, together
 from headscope.views.inputs import Included, Input
 from headscope.views.view import View
 from tests.helpers.seen_sample import picture, random_maps, staged
@@ -92,7 +92,7 @@ class TestBlocks:
     def test_there_are_none_where_there_is_room(self, few: None) -> None:
         maps = random_maps()
         found = blocks(included(maps))
-        assert isinstance(found, Blocks)
+        assert isinstance(found, PatchBlocks)
         assert found.side == 2
         assert blocks(included(maps, layers=[1], heads=[0])) is None
         assert blocks(included(replace(maps, query=hs.Tokens(["a"] * 26), key=hs.Tokens(["a"] * 26)))) is None

@@ -18,7 +18,7 @@ from headscope.corpora import Example
 from headscope.errors import InputError
 from headscope.models import Model
 from headscope.views.explorer import Input
-from headscope.views.images import Blocks, blocked, put_together
+from headscope.views.images import PatchBlocks, blocked, put_together
 from headscope.views.section import SideBySide
 
 HELD = 16_000_000
@@ -136,7 +136,7 @@ def _side(tokens: Tokens, fits: Callable[[int], bool]) -> int:
     return side
 
 
-def frames_together(frames: Tokens, most: int) -> Blocks | None:
+def frames_together(frames: Tokens, most: int) -> PatchBlocks | None:
     """Frames put together in stretches of about one length, at most so many; None where there are few enough.
 
     The silence with which a model fills up its window has at most `SILENCE` stretches of its own.
@@ -161,4 +161,4 @@ def frames_together(frames: Tokens, most: int) -> Blocks | None:
     last = np.append(first[1:], count) - 1
     few = frames.take(first)
     times = np.stack([frames.times[first, 0], frames.times[last, 1]], -1)
-    return Blocks(int(np.bincount(of).max()), of, replace(few, times=times))
+    return PatchBlocks(int(np.bincount(of).max()), of, replace(few, times=times))

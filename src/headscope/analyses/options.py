@@ -25,39 +25,39 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Shown(TypedDict, total=False):
+class ShownOptions(TypedDict, total=False):
     """Options of any run."""
 
     progress: bool
 
 
-class Stepping(Shown, total=False):
+class Stepping(ShownOptions, total=False):
     """Options of a list of steps."""
 
     resume: str | os.PathLike[str] | None
     engine: Any
 
 
-class Through(Shown, total=False):
+class Through(ShownOptions, total=False):
     """Options of what goes through a corpus here."""
 
     batch_size: Count
     limit: Count | None
 
 
-class Reading(Through, total=False):
+class CorpusOptions(Through, total=False):
     """Options of what goes through a corpus wherever it is worked on."""
 
     engine: Any
 
 
-class Resumed(Reading, total=False):
+class Resumed(CorpusOptions, total=False):
     """Options of what can be resumed as well."""
 
     resume: str | os.PathLike[str] | None
 
 
-class Options(Resumed, total=False):
+class BlockOptions(Resumed, total=False):
     """Options of what adds up block by block: all `RunOptions`."""
 
     shard: str | None

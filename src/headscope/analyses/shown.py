@@ -22,21 +22,21 @@ Files = Sequence[tuple[Path | None, Save]]
 """Files, None where one is not wanted, with what writes each."""
 
 
-class Written(NamedTuple):
+class WrittenSuffixes(NamedTuple):
     """Of a path: that a command writes there, the suffixes it may have, and what writes it of the parts of shards."""
 
     suffixes: tuple[str, ...]
     of_parts: str = "-o of merge writes a figure"
 
 
-Picture = Annotated[Path, Written(PICTURES)]
-Page = Annotated[Path, Written(PAGES)]
-Table = Annotated[Path, Written(TABLES)]
-TableOrPicture = Annotated[Path, Written((*TABLES, *PICTURES), "give it to merge")]
+Picture = Annotated[Path, WrittenSuffixes(PICTURES)]
+Page = Annotated[Path, WrittenSuffixes(PAGES)]
+Table = Annotated[Path, WrittenSuffixes(TABLES)]
+TableOrPicture = Annotated[Path, WrittenSuffixes((*TABLES, *PICTURES), "give it to merge")]
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownResult:
     """A result as a command writes and prints it.
 
     Attributes:
@@ -70,7 +70,7 @@ def of_result(
     figure: Picture | None = None,
     all_heads: bool = False,
     **options: Any,
-) -> Shown:
+) -> ShownResult:
     """A result as its analysis tells it: its table, its findings and its blocks.
 
     Args:
@@ -96,11 +96,11 @@ def of_result(
     data = getattr(result, "figures", result)
     if not hasattr(data, "data_vars"):
         blocks, remarks = blocks_of(data, analysis)
-        return Shown(data, blocks, remarks=remarks)
+        return ShownResult(data, blocks, remarks=remarks)
     analysis = analysis_of(data, "table")
     files = [(figure, pictured)]
     if all_heads:
         rows = analysis.load(analysis.every)(data)
-        return Shown(rows, rows_of(rows, of=analysis.name), data, files=files)
+        return ShownResult(rows, rows_of(rows, of=analysis.name), data, files=files)
     blocks, remarks = blocks_of(data, analysis)
-    return Shown(table(data), blocks, data, remarks, drawn, files)
+    return ShownResult(table(data), blocks, data, remarks, drawn, files)

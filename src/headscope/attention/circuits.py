@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from headscope.attention.linear import Call, HeadWriter, StreamLayer
+from headscope.attention.linear import HeadWriter, LinearCall, StreamLayer
 from headscope.attention.norms import FrozenNorm, frozen_norm, no_stream
 from headscope.attention.one import output_of, prepare
 from headscope.attention.record import AttentionRecord
@@ -121,7 +121,7 @@ def circuits(model: Model, ids: Sequence[int], offsets: int) -> Circuits:
     return Circuits(table, logits, layers)
 
 
-def _records(model: Model, calls: Sequence[Call], given: Sequence[Tensor]) -> list[AttentionRecord]:
+def _records(model: Model, calls: Sequence[LinearCall], given: Sequence[Tensor]) -> list[AttentionRecord]:
     """The attention calls where each is given something else than its layer holds ``[batch token stream]``."""
 
     def replacing(instead: Tensor) -> Callable[..., Any]:
@@ -140,7 +140,7 @@ def _records(model: Model, calls: Sequence[Call], given: Sequence[Tensor]) -> li
     return sorted(records, key=lambda record: record.layer)
 
 
-def _values(read: Read, call: Call) -> Tensor:
+def _values(read: Read, call: LinearCall) -> Tensor:
     """W_V of the heads of a layer ``[head value_dim stream]``."""
     record = call.record
     assert record.v is not None
@@ -151,7 +151,7 @@ def _values(read: Read, call: Call) -> Tensor:
     return slope[:, 0, -1].reshape(*record.v.shape[1::2], -1).repeat_interleave(record.groups, 0)
 
 
-def _reading(model: Model, call: Call, block: StreamLayer) -> FrozenNorm:
+def _reading(model: Model, call: LinearCall, block: StreamLayer) -> FrozenNorm:
     """The norm through which attention reads the stream."""
     given = entered(call.args, call.kwargs).detach()
     for module, stream, left in block.ran:
@@ -168,7 +168,7 @@ def _reading(model: Model, call: Call, block: StreamLayer) -> FrozenNorm:
 
 
 def _written(
-    model: Model, call: Call, writer: HeadWriter, block: StreamLayer, direction: Tensor, slope: Tensor
+    model: Model, call: LinearCall, writer: HeadWriter, block: StreamLayer, direction: Tensor, slope: Tensor
 ) -> Tensor:
     """W_O ``[head value_dim stream]`` through the weights of the norms after attention.
 

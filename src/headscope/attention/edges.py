@@ -44,7 +44,7 @@ Key = tuple[int, int]
 
 
 @dataclass(eq=False)
-class _Part:
+class _MixerPart:
     """What mixes tokens in a layer: its heads, or a module that is no attention, as one head whose W_O is 1.
 
     Attributes:
@@ -108,17 +108,17 @@ class Graph:
         reader = outputs.reader
         places = {block_of(name): outputs.sites.index(site) for name, site in reader.sites.items()}
         self._blocks = [block for block, _, _ in reader.layers]
-        self._parts: list[list[_Part]] = []
+        self._parts: list[list[_MixerPart]] = []
         self._heads = dict[int, int]()  # the layer of each place of `outputs`
         weights = [site.matrix.to(model.device) for site in outputs.sites]
         self._width = weights[0].shape[-1]
         one = torch.eye(self._width).to(weights[0])[None]
         every: list[list[str]] = []
         for place, (block, pile, number) in enumerate(reader.layers):
-            parts: list[_Part] = []
+            parts: list[_MixerPart] = []
             if (at := places.get((pile, number))) is not None:
                 labels = [str(Head(outputs.layers[at], head)) for head in range(outputs.heads[at])]
-                parts.append(_Part(labels, weights[at].reshape(outputs.heads[at], -1, self._width)))
+                parts.append(_MixerPart(labels, weights[at].reshape(outputs.heads[at], -1, self._width)))
                 self._heads[at] = place
             mixing = {
                 part: kind
@@ -126,7 +126,7 @@ class Graph:
                 if (part := modules[name]) in {*block.modules()}
             }
             parts += [
-                _Part([f"{kind} {number}"], one, mixer)
+                _MixerPart([f"{kind} {number}"], one, mixer)
                 for mixer, kind in mixing.items()
                 if mixer is not block
             ]
@@ -319,11 +319,11 @@ class Graph:
         def change(key: Key, given: Tensor) -> Tensor:
             if key == (place, which):
                 seen.append(given)
-                raise _EnoughError
+                raise _LayerSeenError
             return run.z[key] if which is None else given
 
         args, kwargs = entering(before, *run.given[place])
-        with suppress(_EnoughError), evaluating(self._model.module), self._changing(change, len(before)):
+        with suppress(_LayerSeenError), evaluating(self._model.module), self._changing(change, len(before)):
             return first(self._blocks[place](*args, **kwargs))
         return seen[0]
 
@@ -393,7 +393,7 @@ class Graph:
         return run
 
 
-class _EnoughError(Exception):
+class _LayerSeenError(Exception):
     """The heads of a layer were seen."""
 
 

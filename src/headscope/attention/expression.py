@@ -126,7 +126,7 @@ class Fields(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Scores:
+class ScoreExpression:
     """``cap · tanh(scale · q kᵀ + Σ terms) + Σ after``, some keys hidden; without a cap there is no tanh.
 
     All tensors broadcast to ``[*lead, query, key]`` of `layout`, which says how the tensor itself lies.
@@ -161,11 +161,11 @@ class Scores:
         """Whether `fields` will not need the logits: nothing is left to find out from the numbers."""
         return self.followed and self.cap is None and not self.zeroed and self.sinks is None
 
-    def lost(self) -> Scores:
+    def lost(self) -> ScoreExpression:
         """The scores after something that this expression cannot say."""
         return replace(self, followed=False)
 
-    def _mapped(self, change: Callable[[Tensor], Tensor], **others: Any) -> Scores:
+    def _mapped(self, change: Callable[[Tensor], Tensor], **others: Any) -> ScoreExpression:
         """The scores with all that broadcasts to them (not q and k) changed."""
         return replace(
             self,
@@ -177,7 +177,7 @@ class Scores:
             **others,
         )
 
-    def swapped(self) -> Scores:
+    def swapped(self) -> ScoreExpression:
         """The same product with queries and keys exchanged."""
         followed = self.followed and self.sinks is None
         layout = self.layout.swapped()
@@ -185,7 +185,7 @@ class Scores:
             lambda t: t.transpose(-1, -2), q=self.k, k=self.q, layout=layout, followed=followed
         )
 
-    def in_order(self) -> Scores:
+    def in_order(self) -> ScoreExpression:
         """The same with the lead dimensions in the order in which the tensor has them."""
         n = len(self.layout.lead)
         have = [i for i in self.layout.order if i < n]
@@ -199,7 +199,7 @@ class Scores:
         order = tuple(have.index(i) if i < n else i for i in self.layout.order)
         return self._mapped(arrange, q=arrange(self.q), k=arrange(self.k), layout=Layout(lead, order))
 
-    def grown(self, shape: Sequence[int]) -> Scores | None:
+    def grown(self, shape: Sequence[int]) -> ScoreExpression | None:
         """The scores after broadcasting to `shape` (batch or heads may grow); None where queries or keys would."""
         if len(shape) != len(self.layout.order):
             return None
@@ -209,11 +209,11 @@ class Scores:
             return None
         return replace(self, layout=Layout(tuple(sizes[:-2]), self.layout.order))
 
-    def permuted(self, dims: Sequence[int]) -> Scores:
+    def permuted(self, dims: Sequence[int]) -> ScoreExpression:
         """The scores after ``scores.permute(dims)``."""
         return replace(self, layout=self.layout.permuted(dims))
 
-    def reshaped(self, old: Sequence[int], new: Sequence[int]) -> Scores | None:
+    def reshaped(self, old: Sequence[int], new: Sequence[int]) -> ScoreExpression | None:
         """The scores after a view from shape `old` to `new`; None where queries or keys do not stay dimensions."""
         layout = self.layout.reshaped(old, new)
         if layout is None:
@@ -226,7 +226,7 @@ class Scores:
 
         return self._mapped(regroup, q=regroup(self.q), k=regroup(self.k), layout=layout)
 
-    def plus(self, term: Tensor | float, factor: float = 1.0) -> Scores:
+    def plus(self, term: Tensor | float, factor: float = 1.0) -> ScoreExpression:
         """The scores after ``scores + factor · term``."""
         tensor = self.layout.canonical(term if isinstance(term, Tensor) else self.q.new_tensor(term))
         if self.sinks is not None:  # what is the same for all keys and the sink does not change softmax
@@ -235,7 +235,7 @@ class Scores:
             return replace(self, after=(*self.after, (tensor, factor)))
         return replace(self, terms=(*self.terms, (tensor, factor)))
 
-    def times(self, factor: Tensor | float) -> Scores:
+    def times(self, factor: Tensor | float) -> ScoreExpression:
         """The scores after ``scores · factor``."""
         if isinstance(factor, Tensor) and factor.numel() > 1:
             return self._times_tensor(self.layout.canonical(factor))
@@ -247,7 +247,7 @@ class Scores:
             return replace(self, cap=self.cap * number, after=after)
         return replace(self, scale=self.scale * number, terms=tuple((t, c * number) for t, c in self.terms))
 
-    def _times_tensor(self, factor: Tensor) -> Scores:
+    def _times_tensor(self, factor: Tensor) -> ScoreExpression:
         if self.cap is not None or self.sinks is not None:
             return self.lost()
         if self.hidden and not bool((factor > 0).all()):
@@ -261,19 +261,19 @@ class Scores:
             return replace(self, zeroed=(*self.zeroed, factor == 0))
         return self.lost()
 
-    def hide(self, where: Tensor) -> Scores:
+    def hide(self, where: Tensor) -> ScoreExpression:
         """The scores after hiding the keys at which `where` (bool, laid out as the scores) is true."""
         if self.sinks is not None:
             return self.lost()
         return replace(self, hidden=(*self.hidden, self.layout.canonical(where)))
 
-    def tanh(self) -> Scores:
+    def tanh(self) -> ScoreExpression:
         """The scores after ``tanh(scores)``."""
         if self.cap is not None or self.sinks is not None or self.hidden or self.zeroed:
             return self.lost()
         return replace(self, cap=1.0)
 
-    def with_sinks(self, sinks: Tensor) -> Scores:
+    def with_sinks(self, sinks: Tensor) -> ScoreExpression:
         """The scores after putting `sinks` (laid out as the scores, one key) behind the last key."""
         return replace(self, sinks=self.layout.canonical(sinks)) if self.sinks is None else self.lost()
 
@@ -312,7 +312,7 @@ class Scores:
 class _Parts:
     """What was added to a product, sorted into bias, mask and hidden keys, ``[batch head query key]``."""
 
-    def __init__(self, scores: Scores, size: tuple[int, int]) -> None:
+    def __init__(self, scores: ScoreExpression, size: tuple[int, int]) -> None:
         lead, keys = scores.layout.lead, scores.k.shape[-2]
         self.hidden: Tensor | None = None
         self.exact = True

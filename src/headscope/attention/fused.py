@@ -17,7 +17,14 @@ import torch
 from torch import Tensor
 
 from headscope.attention.record import AttentionRecord
-from headscope.attention.rows import HIDDEN, RowStatistics, Wanted, four, row_statistics, share_of_keys
+from headscope.attention.rows import (
+    HIDDEN,
+    RowStatistics,
+    WantedStatistics,
+    four,
+    row_statistics,
+    share_of_keys,
+)
 from headscope.errors import HeadscopeWarning
 
 HALF = torch.float16, torch.bfloat16
@@ -32,7 +39,7 @@ DEVICES = ("cuda",)
 _known: dict[tuple[Any, ...], bool] = {}
 
 
-def fused(record: AttentionRecord, columns: Tensor, wanted: Wanted) -> RowStatistics | None:
+def fused(record: AttentionRecord, columns: Tensor, wanted: WantedStatistics) -> RowStatistics | None:
     """What `headscope.attention.rows.row_statistics` gives, from one kernel; None where it has to be asked.
 
     That is without Triton, where queries are not in half precision on an NVIDIA or AMD GPU, for statistics of whole
@@ -49,7 +56,7 @@ def fused(record: AttentionRecord, columns: Tensor, wanted: Wanted) -> RowStatis
 
 
 @torch.no_grad()
-def kernel_statistics(record: AttentionRecord, columns: Tensor, wanted: Wanted) -> RowStatistics:
+def kernel_statistics(record: AttentionRecord, columns: Tensor, wanted: WantedStatistics) -> RowStatistics:
     """The statistics by the kernel, whatever the device and dtype; what `fused` refuses is not looked for.
 
     Of queries in half precision, weights are rounded to half precision before they are summed over values and classes,
@@ -115,7 +122,7 @@ def kernel_statistics(record: AttentionRecord, columns: Tensor, wanted: Wanted) 
     return statistics.of_keys(share_of_keys(lse, None, record.sinks.reshape(heads, 1)))
 
 
-def _fits(record: AttentionRecord, wanted: Wanted) -> bool:
+def _fits(record: AttentionRecord, wanted: WantedStatistics) -> bool:
     q = record.q
     if q.device.type not in DEVICES or q.dtype not in HALF:
         return False
@@ -124,7 +131,7 @@ def _fits(record: AttentionRecord, wanted: Wanted) -> bool:
     return max(q.shape[-1], 0 if record.v is None else record.v.shape[-1]) <= WIDEST
 
 
-def _kind(record: AttentionRecord, wanted: Wanted) -> tuple[Any, ...]:
+def _kind(record: AttentionRecord, wanted: WantedStatistics) -> tuple[Any, ...]:
     """What a kernel is compiled for."""
     shapes = record.q.shape[-1], None if record.v is None else record.v.shape[-1], record.groups
     changes = record.is_causal, record.bias is None, record.softcap is None, record.sinks is None
@@ -132,7 +139,7 @@ def _kind(record: AttentionRecord, wanted: Wanted) -> tuple[Any, ...]:
     return record.q.device, record.q.dtype, shapes, changes, mask, len(wanted.offsets), wanted.output
 
 
-def _agrees(record: AttentionRecord, columns: Tensor, wanted: Wanted) -> bool:
+def _agrees(record: AttentionRecord, columns: Tensor, wanted: WantedStatistics) -> bool:
     """Whether the kernel gives what the blocks of rows give, on the first key head of the first input."""
     groups = record.groups
     one = replace(

@@ -73,7 +73,7 @@ _WRITTEN_OUT = {
 
 
 @dataclass(frozen=True)
-class _Call:
+class _MixerCall:
     """One run of what mixes: its values, its output, and the same with other values; ``[batch head token dim]``."""
 
     v: Tensor
@@ -109,7 +109,7 @@ def through_mixers(model: nn.Module, hook: Hook) -> Generator[None]:
         yield
 
 
-def _record(places: Places, module: nn.Module, calls: Sequence[_Call]) -> AttentionRecord:
+def _record(places: Places, module: nn.Module, calls: Sequence[_MixerCall]) -> AttentionRecord:
     place = places.of(module)
     if not calls:
         raise RefusedError(f"{place.module}: its mixer did not run as it is known to")
@@ -136,7 +136,7 @@ def _record(places: Places, module: nn.Module, calls: Sequence[_Call]) -> Attent
     )  # fmt: skip
 
 
-def _matrix(call: _Call) -> Tensor:
+def _matrix(call: _MixerCall) -> Tensor:
     tokens, wide = call.v.shape[2:]
     columns: list[Tensor] = []
     for start in range(0, tokens, wide):
@@ -156,26 +156,28 @@ def error(matrix: Tensor, v: Tensor, y: Tensor) -> float:
     return ((matrix @ v - y).abs().amax() / scale).item()
 
 
-def _calls(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[_Call]:
+def _calls(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[_MixerCall]:
     """What mixes in a module, as it runs once more."""
     if (inline := _inline(module)) is not None:
-        seen = _Seen(inline)
+        seen = _SeenValues(inline)
         with seen:
             module.forward(*args, **kwargs)
         if seen.values.ndim != len(inline.values) or seen.output.ndim != len(inline.output):
             return []
 
         def with_values(v: Tensor) -> Tensor:
-            with (other := _Seen(inline, _given(v, inline.values))):
+            with (other := _SeenValues(inline, _given(v, inline.values))):
                 module.forward(*args, **kwargs)
             return _lying(other.output, inline.output)
 
-        return [_Call(_lying(seen.values, inline.values), _lying(seen.output, inline.output), with_values)]
+        return [
+            _MixerCall(_lying(seen.values, inline.values), _lying(seen.output, inline.output), with_values)
+        ]
     forward, method = _forward(module), _OWN.get(type(module).__name__)
     name, argument, lies = method or (_function(module), *_FUNCTIONS[_function(module)])
     mixes: Any = getattr(module, name) if method else forward.__globals__[name]
     function: Callable[..., Any] = getattr(mixes, "forward", mixes)
-    calls: list[_Call] = []
+    calls: list[_MixerCall] = []
 
     def watched(*given: Any, **named: Any) -> Any:
         bound = inspect.signature(function).bind(*given, **named)
@@ -186,7 +188,7 @@ def _calls(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
         output = function(*given, **named)
         calls.append(
-            _Call(_lying(bound.arguments[argument], lies), _lying(_first(output), lies), with_values)
+            _MixerCall(_lying(bound.arguments[argument], lies), _lying(_first(output), lies), with_values)
         )
         return output
 
@@ -201,7 +203,7 @@ def _calls(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     return calls
 
 
-class _Seen(TorchFunctionMode):
+class _SeenValues(TorchFunctionMode):
     """Sees the values and the output of a mixer that is written out, and puts other values in their place."""
 
     def __init__(self, inline: _Inline, instead: Tensor | None = None) -> None:

@@ -115,7 +115,7 @@ class Site:
 
 
 @dataclass(eq=False)
-class Call:
+class LinearCall:
     """One attention call whose queries, keys and values carry gradients.
 
     Attributes:
@@ -178,7 +178,7 @@ class Pass(TorchFunctionMode):
     placed: Collection[str] = ()
     unembeds: nn.Module | None = None
     writers: list[Writer] = field(default_factory=list[Writer])
-    calls: list[Call] = field(default_factory=list[Call])
+    calls: list[LinearCall] = field(default_factory=list[LinearCall])
     blocks: list[StreamLayer] = field(default_factory=list[StreamLayer])
     output: Any = None
     part: str = ""
@@ -370,7 +370,7 @@ class Pass(TorchFunctionMode):
             return
         self.layer = record.layer
         self._heads[id(site.projection)] = record
-        self.calls.append(Call(record, site.part, site.attention, *self._given[site.attention]))
+        self.calls.append(LinearCall(record, site.part, site.attention, *self._given[site.attention]))
         if self.until == (site.part, record.layer):
             raise Enough
 

@@ -15,7 +15,7 @@ from headscope.attention.axes import sides
 from headscope.attention.module_inputs import say_packed
 from headscope.attention.one import (
     Captured,
-    Given,
+    GivenInput,
     Text,
     assembled,
     expect_one_row,
@@ -42,7 +42,7 @@ WINDOWED = 1024
 
 
 def neurons(
-    model: Model, text: Text | None = None, *, values: bool = False, **given: Unpack[Given]
+    model: Model, text: Text | None = None, *, values: bool = False, **given: Unpack[GivenInput]
 ) -> dict[str, Neurons]:
     """What softmax was taken of in every head, by part: ``self``, or ``encoder``, ``decoder``, ``cross``.
 
@@ -96,7 +96,7 @@ def norms(
 
 
 def capture_with_neurons(
-    model: Model, text: Text | None = None, *, values: bool = False, **given: Unpack[Given]
+    model: Model, text: Text | None = None, *, values: bool = False, **given: Unpack[GivenInput]
 ) -> tuple[Captured, dict[str, Neurons]]:
     """The maps and the neurons of one input, from one forward pass. Arguments as in `neurons`."""
     if given.get("image") is not None and text is None:
@@ -107,7 +107,7 @@ def capture_with_neurons(
     return seen.captured, seen.neurons
 
 
-class Seen(NamedTuple):
+class NeuronPass(NamedTuple):
     """What one forward pass of one input shows."""
 
     captured: Captured
@@ -123,7 +123,7 @@ def watch(
     *,
     values: bool = False,
     on_call: Callable[[], None] = lambda: None,
-) -> Seen:
+) -> NeuronPass:
     """The maps, the neurons and the output of one forward pass.
 
     Args:
@@ -162,7 +162,7 @@ def watch(
             continue
         (_, keep_query), (_, keep_key) = sides(model, name, calls, 0, ready, axes)
         parts[name] = _neurons(calls, keep_query, keep_key, projections)
-    return Seen(captured, parts, output)
+    return NeuronPass(captured, parts, output)
 
 
 def _neurons(

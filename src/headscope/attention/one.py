@@ -66,7 +66,7 @@ Prepared = tuple[dict[str, Tokens], dict[str, Tensor]]
 _WITH_TEXT = "capture: pair and target go with a text, not with inputs"
 
 
-class Given(TypedDict, total=False):
+class GivenInput(TypedDict, total=False):
     """What may be given beside a text, or in its place; see `capture`."""
 
     pair: str | None

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 import torch
 from torch import Tensor
 
-from headscope.attention.expression import Scores, hides, unchanged
+from headscope.attention.expression import ScoreExpression, hides, unchanged
 
 # By name: methods, functions and in-place forms of one operation share their name but for underscores.
 _SAME = "to float double half bfloat16 type type_as cpu cuda contiguous clone detach dropout data real"
@@ -32,7 +32,7 @@ ARITHMETIC = ADD | SUBTRACT | MULTIPLY | DIVIDE | {"masked_fill", "where", "nan_
 Operation = Callable[..., Any]
 
 
-class Call(NamedTuple):
+class OperationCall(NamedTuple):
     """One operation: what is called, its name without underscores around it, and with what."""
 
     func: Operation
@@ -66,8 +66,13 @@ class Call(NamedTuple):
 
 
 def followed(
-    scores: Scores, call: Call, x: Tensor, before: Tensor, shape: tuple[int, ...], out: Tensor
-) -> Scores | None:
+    scores: ScoreExpression,
+    call: OperationCall,
+    x: Tensor,
+    before: Tensor,
+    shape: tuple[int, ...],
+    out: Tensor,
+) -> ScoreExpression | None:
     """The expression of what `call` gave; None where it cannot be said.
 
     Args:
@@ -92,7 +97,7 @@ def followed(
         return scores if unchanged(before, out) else None
     if name in ("cat", "concat"):
         return _joined(scores, call, x)
-    combined: Scores | None = None
+    combined: ScoreExpression | None = None
     if name == "masked_fill":
         given = call.given("input", "mask", "value")
         combined = scores.hide(given["mask"].bool()) if hides(given["value"]) else None
@@ -103,7 +108,7 @@ def followed(
     return combined and combined.grown(out.shape)
 
 
-def _joined(scores: Scores, call: Call, x: Tensor) -> Scores | None:
+def _joined(scores: ScoreExpression, call: OperationCall, x: Tensor) -> ScoreExpression | None:
     """``cat([x, sinks], dim)`` along the keys."""
     given = call.given("tensors", "dim")
     parts, dim = given.get("tensors", ()), given.get("dim", 0)
@@ -113,7 +118,7 @@ def _joined(scores: Scores, call: Call, x: Tensor) -> Scores | None:
     return None
 
 
-def _combined(scores: Scores, call: Call, x: Tensor) -> Scores | None:
+def _combined(scores: ScoreExpression, call: OperationCall, x: Tensor) -> ScoreExpression | None:
     name, kwargs = call.name, call.kwargs
     operands = [*call.args, *(kwargs[key] for key in ("input", "other") if key in kwargs)]
     if len(operands) < 2 or kwargs.get("rounding_mode") is not None:
@@ -136,7 +141,7 @@ def _combined(scores: Scores, call: Call, x: Tensor) -> Scores | None:
     return None
 
 
-def _where(scores: Scores, args: tuple[Any, ...], x: Tensor) -> Scores | None:
+def _where(scores: ScoreExpression, args: tuple[Any, ...], x: Tensor) -> ScoreExpression | None:
     """``where(condition, x, number)``, ``where(condition, number, x)`` or ``x.where(condition, number)``."""
     if len(args) != 3:
         return None
@@ -146,7 +151,7 @@ def _where(scores: Scores, args: tuple[Any, ...], x: Tensor) -> Scores | None:
     return scores.hide(condition.bool()) if second is x and hides(first) else None
 
 
-def assigned(scores: Scores, x: Tensor, index: Any, value: Any) -> Scores:
+def assigned(scores: ScoreExpression, x: Tensor, index: Any, value: Any) -> ScoreExpression:
     """The expression of scores `x` after ``x[index] = value``."""
     if not hides(value):
         return scores.lost()

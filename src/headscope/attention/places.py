@@ -17,7 +17,7 @@ _CROSS = re.compile(r"cross|encoder_attn|enc_?dec|encoder_decoder_att", re.IGNOR
 """What an attention module of a layer is called that looks at another stack."""
 
 
-class Place(NamedTuple):
+class ModulePlace(NamedTuple):
     """`module` is a dotted name; `stack` the same with its numbers replaced by ``*``; see `AttentionRecord`."""
 
     module: str
@@ -66,7 +66,7 @@ class Places:
         if self._counts.last[0] is not None:
             self.begin()
 
-    def of(self, module: nn.Module, query: Tensor | None = None) -> Place:
+    def of(self, module: nn.Module, query: Tensor | None = None) -> ModulePlace:
         """The place of the call that `module` is making now, with these queries."""
         name = self._names.get(module, type(module).__name__)
         numbers = re.findall(r"(?<=\.)\d+(?=\.|$)", f".{name}")
@@ -90,9 +90,9 @@ class Places:
             words = name.split(".")
             for count in range(len(words), 0, -1):  # the outermost last
                 kind = self._sides.get(".".join(words[:count]), kind)
-        return Place(name, stack, layer, kind, max(self._counts.step, 0))
+        return ModulePlace(name, stack, layer, kind, max(self._counts.step, 0))
 
-    def offset(self, place: Place, queries: int, keys: int) -> int:
+    def offset(self, place: ModulePlace, queries: int, keys: int) -> int:
         """The position of a call's first key: above 0 where one more token is read behind a cache that slides."""
         if place.kind != "self" or torch.compiler.is_compiling():  # an exported graph has no lengths
             return 0

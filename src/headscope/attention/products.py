@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from headscope.attention.expression import Layout, Scores
+from headscope.attention.expression import Layout, ScoreExpression
 
 
-def scores_of_matmul(left: Tensor, right: Tensor, out: Tensor) -> Scores | None:
+def scores_of_matmul(left: Tensor, right: Tensor, out: Tensor) -> ScoreExpression | None:
     """``left [… query dim] @ right [… dim key]`` as a q kᵀ; None where one of them is a plain matrix."""
     if left.ndim < 2 or right.ndim < 2 or (left.ndim != right.ndim and min(left.ndim, right.ndim) == 2):
         return None
     front = out.ndim - 2
     q = left[(None,) * (out.ndim - left.ndim)]
     k = right[(None,) * (out.ndim - right.ndim)].transpose(-1, -2)
-    return Scores(q, k, Layout.plain(out.shape[:front]))
+    return ScoreExpression(q, k, Layout.plain(out.shape[:front]))
 
 
 def values_of_matmul(weights: Tensor, layout: Layout, other: Tensor, first: bool) -> Tensor | None:
@@ -29,7 +29,7 @@ def values_of_matmul(weights: Tensor, layout: Layout, other: Tensor, first: bool
     return values.permute(*(layout.order.index(i) for i in range(n)), n, n + 1)
 
 
-def scores_of_einsum(equation: str, left: Tensor, right: Tensor, out: Tensor) -> Scores | None:
+def scores_of_einsum(equation: str, left: Tensor, right: Tensor, out: Tensor) -> ScoreExpression | None:
     """An einsum as a q kᵀ: one letter is summed, one is of the left operand alone, one of the right."""
     terms = letters(equation, (left, right))
     if terms is None:
@@ -51,7 +51,7 @@ def scores_of_einsum(equation: str, left: Tensor, right: Tensor, out: Tensor) ->
     q = _arranged(left, a, [*lead, ends[0], summed[0]])
     k = _arranged(right, b, [*lead, ends[1], summed[0]])
     order = tuple([*lead, *ends].index(c) for c in o)
-    return Scores(q, k, Layout(tuple(out.shape[o.index(c)] for c in lead), order))
+    return ScoreExpression(q, k, Layout(tuple(out.shape[o.index(c)] for c in lead), order))
 
 
 def values_of_einsum(

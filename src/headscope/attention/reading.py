@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from headscope.attention.axes import sides
-from headscope.attention.linear import KINDS, PLACED, TOKEN, Call
+from headscope.attention.linear import KINDS, PLACED, TOKEN, LinearCall
 from headscope.attention.mixers import MIXER
 from headscope.attention.neurons import added
 from headscope.attention.record import AttentionRecord
@@ -30,7 +30,7 @@ PAIR = Who("pair")
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class AskedKeys:
     """A head, and the keys that are compared for each of its queries.
 
     Attributes:
@@ -95,13 +95,13 @@ def _made_of(number: Tensor, x: Tensor) -> tuple[bool, Tensor]:
 
 def ask(
     model: Model, record: AttentionRecord, head: int, keys: Tokens, row: int, key: int | None, foil: Foil
-) -> tuple[int, Asked]:
+) -> tuple[int, AskedKeys]:
     """The key that one query is asked about, by default the one with the largest weight, and the contrast."""
     weights = record.weights(slice(row, row + 1))[0, head, 0].detach()
     seen = visible(record, head)[row]
     others = compared(keys, seen, causal=record.kind == "self" and model.causal)
     column = _key(key, keys, seen, weights, others)
-    asked = Asked(head, torch.zeros(record.shape[2:], device=weights.device))
+    asked = AskedKeys(head, torch.zeros(record.shape[2:], device=weights.device))
     asked.contrast[row, column] = 1.0
     if foil == "mean":
         others[column] = False
@@ -117,7 +117,7 @@ def ask(
 
 
 def terms_of(
-    read: Read, record: AttentionRecord, asked: Sequence[Asked]
+    read: Read, record: AttentionRecord, asked: Sequence[AskedKeys]
 ) -> list[dict[str, dict[Who, float]]]:
     """Of contrasts of one call the terms of each side by who wrote them; either side sums to the contrast."""
     terms = [{side: {PAIR: one.of_pairs(record, side)} for side in SIDES} for one in asked]
@@ -139,7 +139,7 @@ def part_of(reader: Reader, part: str | None) -> str:
     return part
 
 
-def call_of(read: Read, part: str, head: Head) -> Call:
+def call_of(read: Read, part: str, head: Head) -> LinearCall:
     """The call of a head's layer. Raises `InputError` where there is no such head."""
     site = part, head.layer
     call = next((call for call in read.calls if (call.part, call.record.layer) == site), None)

@@ -20,7 +20,7 @@ _torch: Any = checkpoint
 
 
 @dataclass(eq=False)
-class _Call:
+class _LayerCall:
     """One call of a layer: what the hook answered when it ran first, to be given again."""
 
     answers: list[Tensor | None] = field(default_factory=list[Tensor | None])
@@ -28,7 +28,7 @@ class _Call:
     place: int = 0
 
 
-_call: ContextVar[_Call | None] = ContextVar("headscope_layer_call", default=None)
+_call: ContextVar[_LayerCall | None] = ContextVar("headscope_layer_call", default=None)
 _users: Scope[nn.Module] = Scope("headscope_layers_again")
 
 
@@ -75,7 +75,7 @@ def _remade(layer: nn.Module) -> Callable[..., Any]:
     def run(*given: Any, **named: Any) -> Any:
         if not _users.now():
             return forward(*given, **named)
-        call = _Call()
+        call = _LayerCall()
 
         def work(*given: Any, **named: Any) -> Any:
             call.runs, call.place = call.runs + 1, 0

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from headscope.attention.linear import PLACED, TOKEN, Call, HeadWriter
+from headscope.attention.linear import PLACED, TOKEN, HeadWriter, LinearCall
 from headscope.attention.norms import no_stream
 from headscope.attention.stream import Read, Reader
 from headscope.core.arrays import Floats
@@ -22,7 +22,7 @@ from headscope.models.weights import held
 
 
 @dataclass(frozen=True, eq=False)
-class Written:
+class LogitTerms:
     """The terms of one logit.
 
     Attributes:
@@ -44,7 +44,7 @@ class Written:
     terms: Mapping[str, Any]
 
 
-def written(model: Model, ready: Mapping[str, Tensor], position: int, token: int | None) -> Written:
+def written(model: Model, ready: Mapping[str, Tensor], position: int, token: int | None) -> LogitTerms:
     """The terms of a token's logit at one position of a batch of one; by default of the token with the largest.
 
     Raises `RefusedError` for a model whose logits are no sum over what its layers add to one residual stream.
@@ -90,7 +90,7 @@ def written(model: Model, ready: Mapping[str, Tensor], position: int, token: int
         "bias": terms["bias"].item(),
         "logit": float(logit.detach()),
     }
-    return Written(number, softcap, layers, [" and ".join(one) for one in kinds], [*heads.values()], terms)
+    return LogitTerms(number, softcap, layers, [" and ".join(one) for one in kinds], [*heads.values()], terms)
 
 
 def effects(model: Model, ready: Mapping[str, Tensor], rows: slice, ids: Sequence[int]) -> list[Tensor]:
@@ -125,7 +125,7 @@ def at_the_end(read: Read) -> tuple[nn.Module, Tensor, Tensor]:
     return module, given[0].detach(), gave[0].detach()
 
 
-def attending(read: Read, numbers: Tensor) -> list[tuple[Call, HeadWriter, Tensor]]:
+def attending(read: Read, numbers: Tensor) -> list[tuple[LinearCall, HeadWriter, Tensor]]:
     """The attention calls, what the heads of each wrote, and slopes of numbers at that ``[number token stream]``."""
     writers = [writer for writer in read.writers if isinstance(writer, HeadWriter)]
     if len(writers) < len(read.calls) or not writers:

@@ -35,7 +35,7 @@ key]``. It gets a block of rows of some inputs and heads, and must not rely on w
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedStatistics:
     """Which statistics of a row to compute, beside the mass on classes of keys.
 
     Attributes:
@@ -159,7 +159,7 @@ def share_of_keys(lse: Tensor, shift: Tensor | None, sinks: Tensor | None) -> Te
     return torch.sigmoid((lse if shift is None else lse + shift) - sinks.to(lse.dtype)) * alive
 
 
-class _Part(NamedTuple):
+class _RowBlock(NamedTuple):
     """Which inputs, key heads and rows a block holds."""
 
     items: slice
@@ -169,7 +169,7 @@ class _Part(NamedTuple):
 
 @torch.no_grad()
 def row_statistics(
-    record: AttentionRecord, columns: Tensor, wanted: Wanted, elements: int | None = None
+    record: AttentionRecord, columns: Tensor, wanted: WantedStatistics, elements: int | None = None
 ) -> RowStatistics:
     """Statistics of every row of one attention call, exact, in memory linear in the number of keys.
 
@@ -206,7 +206,7 @@ def row_statistics(
             parts = operands(record, inputs, shared)
             values = _values(record, columns, inputs, shared) if attends else None
             for rows in _row_slices(record, elements / (items * together * groups)):
-                part = _rows(record, parts, columns, values, wanted, _Part(inputs, shared, rows))
+                part = _rows(record, parts, columns, values, wanted, _RowBlock(inputs, shared, rows))
                 for full, some in zip(
                     statistics.tensors, part.tensors if part else (), strict=part is not None
                 ):
@@ -251,8 +251,8 @@ def _rows(
     parts: Operands,
     columns: Tensor,
     values: Tensor | None,
-    wanted: Wanted,
-    part: _Part,
+    wanted: WantedStatistics,
+    part: _RowBlock,
 ) -> RowStatistics | None:
     """Statistics of one block, heads as ``[key_head group]``; None where none of its rows sees a key."""
     _, _, queries, keys = record.shape
@@ -307,7 +307,7 @@ def _rows(
     return statistics
 
 
-def _scores(record: AttentionRecord, q: Tensor, k: Tensor, part: _Part, hidden: _Hidden) -> Tensor:
+def _scores(record: AttentionRecord, q: Tensor, k: Tensor, part: _RowBlock, hidden: _Hidden) -> Tensor:
     """What softmax is taken of, ``[item key_head group row key]``; each row less what all its keys share."""
     scores = (q.flatten(2, 3) @ k[..., hidden.width, :].mT).view(*q.shape[:4], -1)
     if record.bias is not None:
@@ -349,7 +349,7 @@ class _Hidden(NamedTuple):
         return seen[(None,) * (5 - seen.ndim)]
 
 
-def _hidden(record: AttentionRecord, part: _Part, dtype: torch.dtype) -> _Hidden:
+def _hidden(record: AttentionRecord, part: _RowBlock, dtype: torch.dtype) -> _Hidden:
     _, _, queries, keys = record.shape
     rows, ahead = part.rows, keys - queries
     added = None
@@ -370,7 +370,7 @@ def _hidden(record: AttentionRecord, part: _Part, dtype: torch.dtype) -> _Hidden
     return _Hidden(width, mask, bool((mask.amax(-1) <= _DEAD).any()))
 
 
-def _cut(array: Tensor, groups: int, part: _Part) -> Tensor:
+def _cut(array: Tensor, groups: int, part: _RowBlock) -> Tensor:
     """A block's part of ``[batch|1 head|1 query|1 key]``, heads by the key head that they share."""
     array = by_key_head(array, groups) if array.shape[1] > 1 else array[:, :, None]
     places = zip(array.shape[:4], (part.items, part.heads, slice(None), part.rows), strict=True)

@@ -18,9 +18,9 @@ from torch import Tensor, nn
 from headscope.attention.linear import (
     PLACED,
     TOKEN,
-    Call,
     Enough,
     HeadWriter,
+    LinearCall,
     Pass,
     Site,
     Writer,
@@ -185,7 +185,7 @@ class Read:
 
     model: Model
     writers: Sequence[Writer]
-    calls: Sequence[Call]
+    calls: Sequence[LinearCall]
     run: Pass
 
     @property
@@ -193,7 +193,7 @@ class Read:
         """What the unembedding gave ``[query id]``, linear in the stream."""
         return self.run.blocks[-1].ran[-1][2][0]
 
-    def unturned(self, call: Call) -> AttentionRecord | None:
+    def unturned(self, call: LinearCall) -> AttentionRecord | None:
         """A call again, with queries and keys as they are before positions turn them (RoPE); None where none do, or in
         a model that does so in a way of its own. What attention itself adds to them is a further writer of `writers`.
         """

@@ -1,7 +1,7 @@
 """The second way in: following the operations of any PyTorch module.
 
 Every operation within the module's forward pass is seen. A product of two activations with query and key
-dimensions begins an expression of attention scores (`Scores`), which each further operation extends; a
+dimensions begins an expression of attention scores (`ScoreExpression`), which each further operation extends; a
 softmax over its keys makes weights of it; and where the weights meet the values, the hook is shown the record
 and may put other weights in their place. The module computes with its own operations throughout.
 
@@ -25,8 +25,8 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from headscope.attention import operations as ops
-from headscope.attention.expression import Layout, Scores, normal
-from headscope.attention.operations import Call, Operation
+from headscope.attention.expression import Layout, ScoreExpression, normal
+from headscope.attention.operations import Operation, OperationCall
 from headscope.attention.products import (
     scores_of_einsum,
     scores_of_matmul,
@@ -118,7 +118,7 @@ class _Product:
     """Scores on their way (None: cut beyond following), and the modules that ran at their product."""
 
     stacks: _Stacks
-    scores: Scores | None
+    scores: ScoreExpression | None
 
 
 @dataclass(eq=False)
@@ -132,13 +132,13 @@ class _Slot:
     """
 
     stacks: _Stacks
-    scores: Scores
+    scores: ScoreExpression
     logits: Tensor
     used: Callable[[], Tensor | None] | None = None
 
 
 @dataclass(frozen=True, eq=False)
-class _Weights:
+class _TracedWeights:
     """Weights on their way to the values; `sink`: their last column is not a key."""
 
     slot: _Slot
@@ -156,7 +156,7 @@ class _Trace(TorchFunctionMode):
     def __init__(self) -> None:
         super().__init__()
         self.stacks: dict[Watch, list[nn.Module]] = {}
-        self._nodes: dict[int, tuple[weakref.ref[Tensor], _Product | _Weights]] = {}
+        self._nodes: dict[int, tuple[weakref.ref[Tensor], _Product | _TracedWeights]] = {}
 
     def __torch_function__(
         self, func: Operation, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -165,9 +165,9 @@ class _Trace(TorchFunctionMode):
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "").strip("_")
         if name in _MATMUL or name == "einsum":
-            return self._product(Call(func, name, args, kwargs))
+            return self._product(OperationCall(func, name, args, kwargs))
         if name == "scaled_dot_product_attention":
-            return self._fused(Call(func, name, args, kwargs))
+            return self._fused(OperationCall(func, name, args, kwargs))
         if name == "multi_head_attention_forward":
             with self:
                 return _opened(func)(*args, **kwargs)
@@ -178,13 +178,13 @@ class _Trace(TorchFunctionMode):
             name = name if name in ops.PROPERTIES else "get"
         if name in ops.INERT:
             return func(*args, **kwargs)
-        return self._follow(Call(func, name, args, kwargs))
+        return self._follow(OperationCall(func, name, args, kwargs))
 
-    def _follow(self, call: Call) -> Any:
+    def _follow(self, call: OperationCall) -> Any:
         products: list[tuple[Tensor, _Product]] = []
         for x in call.tensors():
             node = self._node(x)
-            if isinstance(node, _Weights):
+            if isinstance(node, _TracedWeights):
                 return self._weights(call, x, node)
             if node is not None:
                 products.append((x, node))
@@ -196,18 +196,18 @@ class _Trace(TorchFunctionMode):
         )
         return self._softmax(call, x, node) if call.name in _SOFTMAX else self._scores(call, x, node)
 
-    def _node(self, x: Tensor) -> _Product | _Weights | None:
+    def _node(self, x: Tensor) -> _Product | _TracedWeights | None:
         entry = self._nodes.get(id(x))
         return entry[1] if entry is not None and entry[0]() is x else None
 
-    def _put(self, tensor: Tensor, node: _Product | _Weights) -> None:
+    def _put(self, tensor: Tensor, node: _Product | _TracedWeights) -> None:
         key, nodes = id(tensor), self._nodes
         nodes[key] = (weakref.ref(tensor, lambda _: nodes.pop(key, None)), node)
 
     def _stacks(self) -> _Stacks:
         return tuple((watch, tuple(self.stacks[watch])) for watch in _watches.now() if self.stacks.get(watch))
 
-    def _product(self, call: Call) -> Any:
+    def _product(self, call: OperationCall) -> Any:
         operands, args = call.tensors(), call.args
         equation = args[0] if args and isinstance(args[0], str) else None
         if len(operands) == 1:  # an einsum that permutes
@@ -219,7 +219,7 @@ class _Trace(TorchFunctionMode):
         left, right = operands
         for x, other in ((left, right), (right, left)):
             node = self._node(x)
-            if isinstance(node, _Weights):
+            if isinstance(node, _TracedWeights):
                 if equation is not None:
                     values = values_of_einsum(equation, operands, x, node.layout, other)
                 else:
@@ -246,7 +246,7 @@ class _Trace(TorchFunctionMode):
         address = storage(tensor)
         return any(address in watch.parameters for watch in self.stacks)
 
-    def _scores(self, call: Call, x: Tensor, node: _Product) -> Any:
+    def _scores(self, call: OperationCall, x: Tensor, node: _Product) -> Any:
         shape, scores = tuple(x.shape), node.scores
         before = x.clone() if call.name in ops.CLAMP and call.func.__name__.endswith("_") else x
         out = call.run()
@@ -265,7 +265,7 @@ class _Trace(TorchFunctionMode):
                 self._put(out, _Product(node.stacks, after))
         return out
 
-    def _softmax(self, call: Call, x: Tensor, node: _Product) -> Any:
+    def _softmax(self, call: OperationCall, x: Tensor, node: _Product) -> Any:
         out = call.run()
         dim = call.kwargs.get("dim", call.args[1] if len(call.args) > 1 else None)
         if not isinstance(dim, int) or dim % x.ndim != x.ndim - 1:
@@ -283,12 +283,12 @@ class _Trace(TorchFunctionMode):
         if scores.layout.key == x.ndim - 1:
             scores = scores.in_order()
             slot = _Slot(node.stacks, scores, x.new_empty(0) if scores.certain else x)
-            self._put(out, _Weights(slot, scores.layout, scores.sinks is not None))
+            self._put(out, _TracedWeights(slot, scores.layout, scores.sinks is not None))
         return out
 
-    def _weights(self, call: Call, x: Tensor, node: _Weights) -> Any:
+    def _weights(self, call: OperationCall, x: Tensor, node: _TracedWeights) -> Any:
         name, layout = call.name, node.layout
-        after: _Weights | None = None
+        after: _TracedWeights | None = None
         out: Any = None
         if name in ops.SAME:
             out, after = call.run(), node
@@ -308,7 +308,7 @@ class _Trace(TorchFunctionMode):
         self._put(out, after)
         return out
 
-    def _use(self, x: Tensor, node: _Weights, values: Tensor | None) -> Tensor:
+    def _use(self, x: Tensor, node: _TracedWeights, values: Tensor | None) -> Tensor:
         """What to use for the weights `x` where they meet `values` ``[*lead, key, dim]`` (None: not seen)."""
         slot, layout = node.slot, node.layout
         now = dict(self._stacks())
@@ -335,12 +335,14 @@ class _Trace(TorchFunctionMode):
             slot.used = _holding(used, x)
         return layout.restore(used.reshape(*layout.lead, *used.shape[-2:])).to(x.dtype)
 
-    def _fused(self, call: Call) -> Any:
+    def _fused(self, call: OperationCall) -> Any:
         given = call.given("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
         query, key, value, mask = given["query"], given["key"], given["value"], given.get("attn_mask")
         lead = tuple(query.shape[:-2])
         scale = given.get("scale")
-        scores = Scores(query, key, Layout.plain(lead), query.shape[-1] ** -0.5 if scale is None else scale)
+        scores = ScoreExpression(
+            query, key, Layout.plain(lead), query.shape[-1] ** -0.5 if scale is None else scale
+        )
         if mask is not None:
             scores = scores.hide(~mask) if mask.dtype == torch.bool else scores.plus(mask)
         if given.get("is_causal"):

@@ -19,7 +19,7 @@ LARGEST = 4_000_000_000
 """Bytes of the maps of a stage that are kept: its windows are few, but its maps are of every pair on its grid."""
 
 
-class Cells(NamedTuple):
+class GridCells(NamedTuple):
     """The grid that an axis is, row by row.
 
     Attributes:
@@ -48,7 +48,7 @@ class Placed(AttentionRecord):
     calls: Sequence[AttentionRecord] = ()
     places: Sequence[Tensor] = ()
     block: Tensor = field(default_factory=lambda: torch.empty(0))
-    cells: Cells | None = None
+    cells: GridCells | None = None
 
     @property
     def called(self) -> Sequence[AttentionRecord]:
@@ -149,7 +149,7 @@ class _Grids:
         self._modules = dict(named)
         pixels = inputs.get("pixel_values")
         self._size = None if pixels is None or pixels.ndim != 4 else (pixels.shape[2], pixels.shape[3])
-        self._stages: dict[str, Cells] = {}
+        self._stages: dict[str, GridCells] = {}
 
     def of(self, record: AttentionRecord, rows: int) -> Placed | None:
         """A call in windows, told as one over the grid of its stage; None for another call."""
@@ -170,19 +170,19 @@ class _Grids:
         block[places[kept]] = (np.arange(len(places))[:, None] * 9 + regions)[kept]
         return _joined([record], [places], block, rows, f"stage {number}", cells)
 
-    def _cells(self, stage: str) -> Cells | None:
+    def _cells(self, stage: str) -> GridCells | None:
         if stage not in self._stages:
             if self._stages:
                 before, grid = list(self._stages.items())[-1]
                 merges = getattr(self._modules[before], "downsample", None) is not None
                 down, across = ((grid.rows + 1) // 2, (grid.columns + 1) // 2) if merges else grid[:2]
-                self._stages[stage] = Cells(down, across, grid.patches)
+                self._stages[stage] = GridCells(down, across, grid.patches)
             else:
                 patch = self._patch(stage)
                 if patch is None or self._size is None:
                     return None
                 down, across = (-(-size // side) for size, side in zip(self._size, patch, strict=True))
-                self._stages[stage] = Cells(down, across, (down, across))
+                self._stages[stage] = GridCells(down, across, (down, across))
         return self._stages[stage]
 
     def _patch(self, stage: str) -> tuple[int, int] | None:
@@ -206,7 +206,7 @@ def _shifts(module: nn.Module) -> bool:
     return "window_size" in vars(module) and isinstance(vars(module).get("shift_size"), (int, Tensor))
 
 
-def _cut(cells: Cells, side: int, shift: int) -> tuple[Ints, Ints]:
+def _cut(cells: GridCells, side: int, shift: int) -> tuple[Ints, Ints]:
     """How a grid is cut into windows, as Swin does it (Liu et al. 2021, section 3.2 and figure 4).
 
     Returns which cell of the grid each window's positions are, ``[window position]``, -1 for padding; and which region
@@ -257,7 +257,7 @@ def _joined(
     block: Ints,
     rows: int,
     area: str = "",
-    cells: Cells | None = None,
+    cells: GridCells | None = None,
 ) -> Placed:
     """Calls told as one; arguments as the attributes of `Placed`, and how many inputs there are."""
     first = calls[0]

@@ -42,7 +42,7 @@ def bench(
     """
     from headscope import corpora
     from headscope.analyses.bench.run import bench as run
-    from headscope.analyses.shown import Shown
+    from headscope.analyses.shown import ShownResult
     from headscope.views.blocks import rows_of
 
     table.check(console.TABLES)
@@ -60,4 +60,4 @@ def bench(
         raise InputError(f"FILE: {name}: expected {expected}, found {plural(len(paths), 'file')}")
     called = data or (paths[0].name.split(".")[0] if paths else "")
     rows: Any = run(name, loading.named(model), read(), data=called, seed=seed, limit=limit)
-    table.out(Shown(rows, rows_of(rows, dropped=("name",), most=len(rows))))
+    table.out(ShownResult(rows, rows_of(rows, dropped=("name",), most=len(rows))))

@@ -75,7 +75,7 @@ def diff(
     """
     from headscope.analyses.model_card.card import open_card
     from headscope.analyses.model_card.differences import card_differences
-    from headscope.analyses.shown import Shown
+    from headscope.analyses.shown import ShownResult
     from headscope.views.blocks import rows_of
 
     table.check(console.TABLES)
@@ -86,7 +86,7 @@ def diff(
     remarks += [f"another corpus for {', '.join(about['corpora'])}"] * bool(about["corpora"])
     remarks += [f"in one card only: {', '.join(about['only'])}"] * bool(about["only"])
     blocks = rows_of(rows, dropped=("paper", "p"), most=len(rows)) if len(rows) else []
-    table.out(Shown(rows, blocks, remarks=remarks))
+    table.out(ShownResult(rows, blocks, remarks=remarks))
 
 
 def site(

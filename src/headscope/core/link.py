@@ -54,12 +54,12 @@ class Span(_Span):
         return super().__new__(cls, start, end, text)
 
 
-class _Named(NamedTuple):
+class _NamedSpan(NamedTuple):
     name: str
     text: Side = "a"
 
 
-class Named(_Named):
+class Named(_NamedSpan):
     """All tokens of a class (`headscope.Tokens.named`), such as ``cls`` or ``register``.
 
     >>> Named("cls")

@@ -46,7 +46,7 @@ def elements(path: str, parts: Iterable[Line], longest: int) -> Iterator[Line]:
     An element that is a text is an object with a ``text``. No more than two elements are held. Raises `CorpusError`
     where it comes to JSON that is broken, or to an element of more than `longest` characters.
     """
-    text = _Text(path, parts, longest)
+    text = _ArrayText(path, parts, longest)
     listed = text.next() == "["
     if listed:
         text.skip()
@@ -97,7 +97,7 @@ def _first_line(parts: Iterable[Line], longest: int) -> tuple[str, bool]:
     return text.strip(), False
 
 
-class _Text:
+class _ArrayText:
     """A text that is read part by part, and held from a place on.
 
     Args:

@@ -13,7 +13,7 @@ from headscope.corpora.corpus import Corpus, Item
 from headscope.corpora.entities import Unmatched, withheld
 from headscope.corpora.example import Example, Mention
 from headscope.corpora.files import Line, Paths
-from headscope.corpora.jsonlines import KINDS, Documents, json_object, strings
+from headscope.corpora.jsonlines import KINDS, DocumentNumbers, json_object, strings
 from headscope.corpora.readers import JSON_LINES
 from headscope.corpora.tables import refuse
 from headscope.errors import CorpusError
@@ -21,7 +21,7 @@ from headscope.errors import CorpusError
 _NAMES = ("id", "doc_key")
 
 
-class _Span(NamedTuple):
+class _MentionSpan(NamedTuple):
     """A mention: the words from `start` up to, not with, `end` of a sentence."""
 
     sentence: int
@@ -60,7 +60,7 @@ def clusters(paths: Paths, *, strict: bool = False) -> Corpus:
 
 def sentences_of(notice: Unmatched, strict: bool, lines: Iterable[Line]) -> Iterator[Item]:
     """The sentences of the documents in some lines, or what raises the error of a line."""
-    numbers = Documents()
+    numbers = DocumentNumbers()
     with notice.collected() as unmatched:
         for line in lines:
             if not line.text.strip():
@@ -115,7 +115,7 @@ def _is_blank(words: Any) -> bool:
 
 def _spans(
     row: dict[str, Any], sizes: list[int], line: Line, unmatched: list[CorpusError] | None
-) -> Iterator[tuple[_Span, int]]:
+) -> Iterator[tuple[_MentionSpan, int]]:
     """The mentions in a document's sentences, and the numbers of their clusters."""
     keys = [key for key in ("mention_clusters", "clusters") if key in row]
     if len(keys) != 1:
@@ -132,7 +132,7 @@ def _spans(
             if any(type(value) is not int for value in numbers) or len(numbers) != (3 if by_sentence else 2):
                 raise line.error(f"{where}: expected {expected}, found {str(numbers)[:60]}")
             if by_sentence:
-                mention = _Span(*numbers)
+                mention = _MentionSpan(*numbers)
                 there = (
                     0 <= mention.sentence < len(sizes)
                     and 0 <= mention.start < mention.end <= sizes[mention.sentence]
@@ -141,7 +141,7 @@ def _spans(
                 first, last = numbers
                 there = 0 <= first <= last < starts[-1]
                 sentence = bisect_right(starts, first) - 1 if there else 0
-                mention = _Span(sentence, first - starts[sentence], last + 1 - starts[sentence])
+                mention = _MentionSpan(sentence, first - starts[sentence], last + 1 - starts[sentence])
             if not there:
                 raise line.error(f"{where}: expected a span of words of the document, found {numbers}")
             if mention.end > sizes[mention.sentence]:

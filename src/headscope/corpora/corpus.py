@@ -39,7 +39,7 @@ HOPELESS = 1_000
 _DIGITS = re.compile("[0-9]+")
 
 
-class Sources(Protocol):
+class CorpusFiles(Protocol):
     """What a corpus asks of the files that it is read from: `paths`, and how many bytes there are and were read."""
 
     paths: list[str]
@@ -71,7 +71,7 @@ class Corpus:
         read: Callable[[], Read],
         *,
         pack: int | None = None,
-        files: Sources | None = None,
+        files: CorpusFiles | None = None,
         strict: bool = False,
         expected: str = "",
         documents: str = "",

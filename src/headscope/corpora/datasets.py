@@ -21,7 +21,7 @@ from headscope.corpora.jsonlines import (
     LABELS,
     MAIN,
     TEXTS,
-    Documents,
+    DocumentNumbers,
     each_of,
     fields,
     known_texts,
@@ -180,11 +180,13 @@ def _expect_columns(names: Sequence[str], text: str | None, document: str | None
 
 
 def _examples(text: str | None, document: str | None, rows: Rows) -> Iterator[Callable[[], Example]]:
-    numbers = Documents(document or "document")
+    numbers = DocumentNumbers(document or "document")
     return (partial(_example, line, row, text, document, numbers) for line, row in rows)
 
 
-def _example(line: Line, row: Any, text: str | None, document: str | None, numbers: Documents) -> Example:
+def _example(
+    line: Line, row: Any, text: str | None, document: str | None, numbers: DocumentNumbers
+) -> Example:
     if not isinstance(row, Mapping):
         raise line.error(f"expected a dict, found {KINDS[type(row)]}")
     known = {name: value for name, value in cast("Mapping[str, Any]", row).items() if value is not None}

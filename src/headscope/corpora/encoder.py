@@ -63,7 +63,7 @@ class Encoder(Protocol):
 
 
 @runtime_checkable
-class Perceiver(Protocol):
+class MediaReader(Protocol):
     """What a corpus of pictures or sounds needs of a model."""
 
     @property
@@ -80,7 +80,7 @@ class Perceiver(Protocol):
         ...
 
 
-class Line(Protocol):
+class ReadLine(Protocol):
     """A line that was read, and may be put together with others."""
 
     @property
@@ -94,19 +94,19 @@ class Line(Protocol):
         ...
 
 
-class Bulk(Protocol):
+class BulkReader(Protocol):
     """Reads many lines at once, and makes inputs of their pieces."""
 
     def lines(self, texts: Sequence[str]) -> Sequence[Any]:
-        """A `Line` of each text; None for one that has to be read by itself."""
+        """A `ReadLine` of each text; None for one that has to be read by itself."""
         ...
 
     def split(self, text: str, line: Any, size: int) -> Sequence[tuple[str, Any]] | None:
-        """Parts of a line of at most `size` pieces each, as texts and `Line`s; None where `split` has to cut."""
+        """Parts of a line of at most `size` pieces each, as texts and `ReadLine`s; None where `split` has to cut."""
         ...
 
     def inputs(self, asked: Sequence[Sequence[Sequence[Any]]]) -> Sequence[Tokens]:
-        """The tokens of inputs of one text or two, of `Line`s that spaces join, without offsets and texts."""
+        """The tokens of inputs of one text or two, of `ReadLine`s that spaces join, without offsets and texts."""
         ...
 
 
@@ -115,7 +115,7 @@ class Hasty(Protocol):
     """A model whose corpora may be read many lines at once."""
 
     @property
-    def bulk(self) -> Bulk | None:
+    def bulk(self) -> BulkReader | None:
         """What reads them; None where its tokenizer does not allow it."""
         ...
 

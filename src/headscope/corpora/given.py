@@ -20,7 +20,7 @@ from headscope.corpora.entities import Unmatched
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line
 from headscope.corpora.images import images
-from headscope.corpora.jsonlines import Documents, each_of, json_object, named, strings
+from headscope.corpora.jsonlines import DocumentNumbers, each_of, json_object, named, strings
 from headscope.corpora.links import linked_of
 from headscope.corpora.negations import negation_of
 from headscope.corpora.prompts import asked_of
@@ -134,7 +134,7 @@ def _of_rows(rows: Any, names: Sequence[str], hold: str) -> Corpus:
     return Corpus("rows", lambda: cast("Read", read(_lines(rows))), documents=each_of(None, "row"))
 
 
-def _reader(names: Sequence[str]) -> Callable[[Line, str | None, Documents], Example]:
+def _reader(names: Sequence[str]) -> Callable[[Line, str | None, DocumentNumbers], Example]:
     if "cue" in names:
         return negation_of
     return _tree if {"heads", "head"} & {*names} else linked_of
@@ -150,7 +150,7 @@ def _lines(rows: Iterable[Any]) -> Iterator[Line]:
         yield MemoryRow("rows", index, json.dumps(held, default=str))
 
 
-def _tree(line: Line, document: str | None, numbers: Documents) -> Example:
+def _tree(line: Line, document: str | None, numbers: DocumentNumbers) -> Example:
     """A sentence: ``words heads relations``, from 0, the root's head -1; or ``tokens head deprel``, as in CoNLL-U."""
     row = json_object(line)
     counted = "heads" in row

@@ -249,7 +249,7 @@ def each_of(document: str | None, line: str) -> str:
     return f"{line}s of one {document!r}"
 
 
-class Documents:
+class DocumentNumbers:
     """The numbers of the documents that lines name: lines of one file that follow one another under one name.
 
     Args:

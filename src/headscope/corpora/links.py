@@ -14,7 +14,16 @@ from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Paths
-from headscope.corpora.jsonlines import MAIN, Documents, fields, json_object, label_of, named, string, strings
+from headscope.corpora.jsonlines import (
+    MAIN,
+    DocumentNumbers,
+    fields,
+    json_object,
+    label_of,
+    named,
+    string,
+    strings,
+)
 from headscope.corpora.linking import checked, read_links, unit_of, with_links
 from headscope.corpora.readers import json_lines, numbers_of
 from headscope.corpora.speech import heard_in, of_object
@@ -206,7 +215,7 @@ def _texts(item: Any, place: str) -> dict[str, Any]:
     }
 
 
-def linked_of(line: Line, document: str | None, numbers: Documents) -> Example:
+def linked_of(line: Line, document: str | None, numbers: DocumentNumbers) -> Example:
     """The example of a line with links. Raises `CorpusError` where it is none."""
     row = json_object(line)
     if "audio" in row:

@@ -18,7 +18,15 @@ from headscope.core.modality import Kind
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Listed
-from headscope.corpora.jsonlines import Documents, each_of, json_object, label_of, scalar, string, strings
+from headscope.corpora.jsonlines import (
+    DocumentNumbers,
+    each_of,
+    json_object,
+    label_of,
+    scalar,
+    string,
+    strings,
+)
 from headscope.corpora.linking import read_links
 from headscope.corpora.rows import Replayed
 from headscope.corpora.sources import counted, suffix_of, walked
@@ -75,7 +83,7 @@ Row = tuple[Line, Callable[[], Mapping[str, Any]]]
 """A place and what gives the row that is there."""
 
 
-class Place(Line):
+class MediaPlace(Line):
     """An input that is no line of a file: a file of its own, or an item of a list. Its `text` says which."""
 
     @property
@@ -173,7 +181,7 @@ def _of_paths(
     def rows() -> Iterator[Row]:
         for number, path in enumerate(listed, 1):
             row = {columns.media: path, "label": labels.get(Path(path))}
-            yield Place(name, number, path), partial(dict[str, Any], row)
+            yield MediaPlace(name, number, path), partial(dict[str, Any], row)
 
     name = (
         ", ".join(path.resolve().name for path in paths)
@@ -216,7 +224,7 @@ def _of_items(source: Any, modality: Modality, columns: Columns, limit: int | No
 
     def rows() -> Iterator[Row]:
         for index, item in enumerate(islice(_getters(items), limit)):
-            place = Place(modality.kind, index + 1, f"{modality.kind}[{index}]")
+            place = MediaPlace(modality.kind, index + 1, f"{modality.kind}[{index}]")
             yield place, partial(_row, item, modality, columns, place)
 
     return Corpus(
@@ -262,7 +270,7 @@ def _of_lines(lines: Iterable[Line]) -> Iterator[Row]:
 
 
 def _examples(rows: Iterable[Row], modality: Modality, columns: Columns) -> Iterator[Callable[[], Example]]:
-    documents = Documents("document" if columns.by == "file" else "folder")
+    documents = DocumentNumbers("document" if columns.by == "file" else "folder")
     return (partial(_example, line, row, modality, columns, documents) for line, row in rows)
 
 
@@ -271,7 +279,7 @@ def _example(
     make: Callable[[], Mapping[str, Any]],
     modality: Modality,
     columns: Columns,
-    documents: Documents,
+    documents: DocumentNumbers,
 ) -> Example:
     row = make()
     if columns.media not in row:
@@ -327,6 +335,6 @@ def _media(value: Any, line: Line) -> tuple[Any, Path | None]:
         value = np.asarray(decoded.data).mean(0), decoded.sample_rate
     if isinstance(value, str | os.PathLike):
         path = cast("str | os.PathLike[str]", value)
-        value = Path(path) if isinstance(line, Place) else Path(line.path).parent / path
+        value = Path(path) if isinstance(line, MediaPlace) else Path(line.path).parent / path
         return value, value
     return value, None if path is None else Path(path)

@@ -8,7 +8,7 @@ from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Paths
-from headscope.corpora.jsonlines import Documents, json_object, scalar, strings
+from headscope.corpora.jsonlines import DocumentNumbers, json_object, scalar, strings
 from headscope.corpora.readers import json_lines
 
 
@@ -28,7 +28,7 @@ def negations(paths: Paths, *, strict: bool = False) -> Corpus:
     return json_lines(paths, negation_of, strict=strict)
 
 
-def negation_of(line: Line, _: str | None, documents: Documents) -> Example:
+def negation_of(line: Line, _: str | None, documents: DocumentNumbers) -> Example:
     """The example of a line with a negation. Raises `CorpusError` where it is none."""
     fields = json_object(line)
     words = strings(fields.get("words"), "'words'", line.error)

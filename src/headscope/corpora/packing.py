@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from headscope.core.tokens import Tokens
-from headscope.corpora.encoder import Bulk, Counts, Encoder, Hasty, Line, Perceiver
+from headscope.corpora.encoder import BulkReader, Counts, Encoder, Hasty, MediaReader, ReadLine
 from headscope.corpora.example import Example
 from headscope.corpora.long_sounds import parts
 from headscope.errors import CorpusError, InputError
@@ -32,7 +32,7 @@ class _Read(NamedTuple):
 
     example: Example
     pieces: int
-    line: Line | None = None
+    line: ReadLine | None = None
 
 
 class _Layout(NamedTuple):
@@ -89,7 +89,7 @@ def _grouped(
             group.append(read)
 
 
-def _joined_lines(halves: Sequence[Sequence[_Read]]) -> tuple[Example, list[list[Line | None]]]:
+def _joined_lines(halves: Sequence[Sequence[_Read]]) -> tuple[Example, list[list[ReadLine | None]]]:
     """The example of some lines, and these lines."""
     texts = [" ".join(read.example.text or "" for read in half) for half in halves]
     example = halves[0][0].example.but(text=texts[0], pair=texts[1] if len(texts) == 2 else None)
@@ -97,7 +97,7 @@ def _joined_lines(halves: Sequence[Sequence[_Read]]) -> tuple[Example, list[list
 
 
 def _put_together(
-    bulk: Bulk | None, inputs: Sequence[Sequence[Sequence[Line | None]]]
+    bulk: BulkReader | None, inputs: Sequence[Sequence[Sequence[ReadLine | None]]]
 ) -> list[Tokens | None]:
     """The tokens of inputs of these lines; None for one with a line that has to be read by itself."""
     known = [
@@ -133,7 +133,7 @@ def _perceived(example: Example) -> bool:
 
 def _heard_parts(model: Encoder, example: Example, counts: Counts, leave_out: LeaveOut) -> Sequence[Example]:
     """A picture, or a sound in parts that the model hears at once; nothing for a sound that is not to be cut."""
-    hears = model.hears if isinstance(model, Perceiver) else None
+    hears = model.hears if isinstance(model, MediaReader) else None
     if example.audio is None or hears is None:
         return [example]
     try:
@@ -148,7 +148,7 @@ def _heard_parts(model: Encoder, example: Example, counts: Counts, leave_out: Le
     return windows
 
 
-def _bulk(model: Encoder) -> Bulk | None:
+def _bulk(model: Encoder) -> BulkReader | None:
     return model.bulk if isinstance(model, Hasty) else None
 
 
@@ -158,7 +158,7 @@ def _fitted(
     limit: int | None,
     counts: Counts,
     leave_out: LeaveOut,
-    bulk: Bulk | None,
+    bulk: BulkReader | None,
 ) -> Iterator[Example]:
     layout = _layout(model)
     stream = iter(examples)
@@ -182,7 +182,7 @@ def _fitted(
             yield from _encoded(model, parts, leave_out)
 
 
-def _read(model: Encoder, examples: Sequence[Example], bulk: Bulk | None) -> list[Tokens | None]:
+def _read(model: Encoder, examples: Sequence[Example], bulk: BulkReader | None) -> list[Tokens | None]:
     """The tokens of examples of texts or words, read together; None for others, and for what cannot be read."""
     if bulk is not None and all(_is_text(example) for example in examples):
         firsts = bulk.lines([example.text or "" for example in examples])
@@ -242,7 +242,7 @@ def _cut_to(
     room: int,
     counts: Counts,
     leave_out: LeaveOut,
-    bulk: Bulk | None,
+    bulk: BulkReader | None,
 ) -> Iterator[_Read]:
     """Lines of at most `room` pieces, and how many they have."""
     stream = iter(lines)
@@ -427,7 +427,7 @@ def _encoded(
 
 def _tokens(model: Encoder, example: Example) -> Tokens:
     if _perceived(example):
-        if not isinstance(model, Perceiver):
+        if not isinstance(model, MediaReader):
             raise InputError("expected a text, found a picture or a sound, which this model does not read")
         if example.image is not None:
             return model.see(example.image, example.text)

@@ -12,7 +12,7 @@ from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Paths
 from headscope.corpora.jsonlines import (
     KINDS,
-    Documents,
+    DocumentNumbers,
     fields,
     json_object,
     keys_of,
@@ -57,7 +57,7 @@ def prompts(paths: Paths, *, document: str | None = None, strict: bool = False) 
     return json_lines(paths, asked_of, document, strict=strict)
 
 
-def asked_of(line: Line, document: str | None, numbers: Documents) -> Example:
+def asked_of(line: Line, document: str | None, numbers: DocumentNumbers) -> Example:
     """The example of a line with a prompt. Raises `CorpusError` where it is none."""
     row = json_object(line)
     name = named(row, document, line.error)

@@ -13,7 +13,7 @@ from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus, Pack
 from headscope.corpora.example import Example
 from headscope.corpora.files import Files, Line, Paths, packaged
-from headscope.corpora.jsonlines import Documents, each_of, fields, json_object, named, string
+from headscope.corpora.jsonlines import DocumentNumbers, each_of, fields, json_object, named, string
 from headscope.corpora.kinds import expect_text
 from headscope.corpora.readable import HEADING
 from headscope.errors import HeadscopeWarning, InputError
@@ -67,7 +67,7 @@ def text(
     >>> next(iter(hs.corpora.text("wiki.txt", pack=None))).text[:30]
     'The old stone bridge at Harrow'
     """
-    read = _Lines(documents)
+    read = _LineReader(documents)
     expected = "expected text, found blank lines only"
     ends = _ENDS[documents]
     files = Files(paths, TEXTS)
@@ -90,7 +90,7 @@ def builtin(*, pack: Pack | None = 128) -> Corpus:
     >>> len(list(hs.corpora.builtin(pack=None)))
     130
     """
-    read = partial(_Lines(), packaged("builtin.txt"))
+    read = partial(_LineReader(), packaged("builtin.txt"))
     return Corpus("built-in corpus", read, pack=pack, documents=_ENDS["blank"])
 
 
@@ -182,7 +182,7 @@ def jsonl(
 
 def json_lines(
     paths: Paths,
-    read: Callable[[Line, str | None, Documents], Example],
+    read: Callable[[Line, str | None, DocumentNumbers], Example],
     document: str | None = None,
     *,
     strict: bool,
@@ -203,7 +203,7 @@ def json_lines(
 _LINE = Example()
 
 
-class _Lines:
+class _LineReader:
     """Reads one example a line that is not blank; says once what its documents look like."""
 
     def __init__(self, ends: Ends = "blank") -> None:
@@ -259,14 +259,14 @@ class _Lines:
 
 
 def examples_of(
-    read: Callable[[Line, str | None, Documents], Example], document: str | None, lines: Iterable[Line]
+    read: Callable[[Line, str | None, DocumentNumbers], Example], document: str | None, lines: Iterable[Line]
 ) -> Iterator[Callable[[], Example]]:
     """One example a line of JSON."""
-    numbers = Documents(document or "document")
+    numbers = DocumentNumbers(document or "document")
     return (partial(read, line, document, numbers) for line in lines if line.text.strip())
 
 
-def _object(text: str | None, line: Line, document: str | None, numbers: Documents) -> Example:
+def _object(text: str | None, line: Line, document: str | None, numbers: DocumentNumbers) -> Example:
     row = json_object(line)
     name = named(row, document, line.error)
     given = fields(row, text, line.error)

@@ -13,7 +13,7 @@ from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Paths
-from headscope.corpora.jsonlines import KINDS, Documents, json_object, scalar, string, strings
+from headscope.corpora.jsonlines import KINDS, DocumentNumbers, json_object, scalar, string, strings
 from headscope.corpora.readers import json_lines
 
 FRAME = 0.02
@@ -39,11 +39,11 @@ def spoken(paths: Paths, *, strict: bool = False) -> Corpus:
     return json_lines(paths, _read, strict=strict)
 
 
-def _read(line: Line, _: str | None, documents: Documents) -> Example:
+def _read(line: Line, _: str | None, documents: DocumentNumbers) -> Example:
     return of_object(json_object(line), line, documents)
 
 
-def of_object(fields: Mapping[str, Any], line: Line, documents: Documents) -> Example:
+def of_object(fields: Mapping[str, Any], line: Line, documents: DocumentNumbers) -> Example:
     """The example of an object with `audio`. Raises `CorpusError` for what it lacks."""
     audio = Path(line.path).parent / string(fields.get("audio"), "'audio'", line.error)
     if not os.path.isfile(audio):

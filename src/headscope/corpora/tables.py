@@ -17,7 +17,7 @@ from headscope.corpora.corpus import Corpus
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Paths
 from headscope.corpora.jsonlines import (
-    Documents,
+    DocumentNumbers,
     Fail,
     each_of,
     json_object,
@@ -110,7 +110,7 @@ def table(
 def _examples(
     rows: Rows, text: str | None, pair: str | None, document: str | None, lines: Iterable[Line]
 ) -> Iterator[Callable[[], Example]]:
-    numbers = Documents(document or "document")
+    numbers = DocumentNumbers(document or "document")
     columns: tuple[str, ...] = ()
     path = ""
     for line, row in rows(lines):
@@ -131,7 +131,11 @@ def refuse(error: CorpusError) -> Example:
 
 
 def _example(
-    line: Line, row: Mapping[str, Any], columns: tuple[str, ...], document: str | None, numbers: Documents
+    line: Line,
+    row: Mapping[str, Any],
+    columns: tuple[str, ...],
+    document: str | None,
+    numbers: DocumentNumbers,
 ) -> Example:
     texts = [string(row[column], f"{column!r}", line.error) for column in columns]
     name = named(row, document, line.error)

@@ -85,7 +85,7 @@ def builtin_trees(*, words: Words = "syntactic", relations: Relations = "full") 
     return Corpus("built-in treebank", trees, documents=_NEWDOC)
 
 
-class _Rows(NamedTuple):
+class _WordRows(NamedTuple):
     """The words of a sentence: heads count from 1, 0 is the root."""
 
     words: list[str]
@@ -94,7 +94,7 @@ class _Rows(NamedTuple):
     lines: list[int]
 
 
-Read = Callable[[list[Line], "_State"], Example]
+Read = Callable[[list[Line], "_TreebankState"], Example]
 
 
 MOST_WORDS = 10_000
@@ -105,7 +105,7 @@ MOST_LINES = 1_000_000
 
 
 @dataclass
-class _State:
+class _TreebankState:
     """Where a file is being read: its document, whether the file says so, and the layout of its entities.
 
     Also what is wrong with brackets that have no partner in their sentence.
@@ -142,12 +142,12 @@ class _Sentences:
         self._read, self._unmatched = read, Unmatched()
 
     def __call__(self, lines: Iterable[Line]) -> Iterator[Callable[[], Example]]:
-        state = _State()
+        state = _TreebankState()
         with self._unmatched.collected() as unmatched:
             for block in _blocks(lines):
                 if block[0].path != state.path:
                     path = block[0].path
-                    state = _State(state.document + 1, path=path, unmatched=unmatched)
+                    state = _TreebankState(state.document + 1, path=path, unmatched=unmatched)
                 yield partial(self._read, block, state)
 
 
@@ -174,7 +174,9 @@ def expect_end(block: Sequence[Line]) -> None:
         raise block[0].error(f"expected a blank line after at most {MOST_LINES:,} lines, found none")
 
 
-def _sentence(block: list[Line], state: _State, *, surface: bool, main: bool, strict: bool) -> Example:
+def _sentence(
+    block: list[Line], state: _TreebankState, *, surface: bool, main: bool, strict: bool
+) -> Example:
     lines = [line for line in block if not line.text.startswith("#")]
     metadata = _metadata(block, state)
     name = metadata.get("sent_id", "")
@@ -215,7 +217,7 @@ def _sentence(block: list[Line], state: _State, *, surface: bool, main: bool, st
             raise fail(line, f"expected the word id {expected}, found {token['id']}")
         if token["head"] is None and not treeless:
             raise fail(line, "expected a head, found _")
-    rows = _Rows(
+    rows = _WordRows(
         [str(token["form"]) for token, _ in kept],
         [] if treeless else [int(token["head"]) for token, _ in kept],
         [str(token["deprel"] or "") for token, _ in kept],
@@ -318,7 +320,7 @@ def _parse(line: str) -> dict[str, Any]:
     return token
 
 
-def _metadata(block: list[Line], state: _State) -> dict[str, str]:
+def _metadata(block: list[Line], state: _TreebankState) -> dict[str, str]:
     """The comments of a sentence; documents and the layout of entities are noted in `place`."""
     metadata: dict[str, str] = {}
     comments = [line.text for line in block if line.text.startswith("#")]
@@ -334,8 +336,8 @@ def _metadata(block: list[Line], state: _State) -> dict[str, str]:
     return metadata
 
 
-def _pairs(block: list[Line], state: _State) -> Example:
-    rows = _Rows([], [], [], [])
+def _pairs(block: list[Line], state: _TreebankState) -> Example:
+    rows = _WordRows([], [], [], [])
     if len(block) > MOST_WORDS:
         raise block[0].error(f"expected at most {MOST_WORDS:,} lines in a sentence, found {len(block):,}")
     for line in block:
@@ -367,12 +369,12 @@ def tree_of(
     words: list[str], heads: list[int], relations: list[str], fail: Callable[[str], CorpusError]
 ) -> Mapping[str, Any]:
     """The fields of an example with a tree; `heads` count from 1, and the root's is 0."""
-    rows = _Rows(words, heads, relations, [])
+    rows = _WordRows(words, heads, relations, [])
     _check_tree(rows, lambda number, message: fail(f"word {number + 1}: {message}"))
     return {"words": words, "heads": [head - 1 for head in heads], "relations": relations}
 
 
-def _check_tree(rows: _Rows, fail: Callable[[int, str], CorpusError]) -> None:
+def _check_tree(rows: _WordRows, fail: Callable[[int, str], CorpusError]) -> None:
     """Raise where heads and relations are no tree."""
     count = len(rows.words)
     for number, (head, relation) in enumerate(zip(rows.heads, rows.relations, strict=True)):

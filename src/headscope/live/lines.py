@@ -10,8 +10,8 @@ import numpy as np
 from torch import Tensor
 
 from headscope.attention.axes import sides
-from headscope.attention.linear import Call
-from headscope.attention.reading import Asked, ask, call_of, looks, names, of_the_token, place, terms_of
+from headscope.attention.linear import LinearCall
+from headscope.attention.reading import AskedKeys, ask, call_of, looks, names, of_the_token, place, terms_of
 from headscope.attention.record import AttentionRecord
 from headscope.attention.stream import Reader, Who
 from headscope.core.heads import Head
@@ -31,7 +31,7 @@ AT_ONCE = 32
 """So many lines of a layer are told at once: each has a number for every pair of tokens."""
 
 
-class Line(NamedTuple):
+class AskedLine(NamedTuple):
     """From a query to a key of a head; by default to the key with the largest weight, sinks aside."""
 
     head: Head
@@ -39,14 +39,14 @@ class Line(NamedTuple):
     key: int | None = None
 
 
-def asked_line(asked: Mapping[str, Any], parts: Sequence[Collection[str]]) -> tuple[int, str, Line]:
+def asked_line(asked: Mapping[str, Any], parts: Sequence[Collection[str]]) -> tuple[int, str, AskedLine]:
     """Of a question why a line is there: the input, its part and the line. Raises `InputError` for none of `parts`."""
     place, part = whole_number(asked, "input"), str(asked.get("part"))[:40]
     if not 0 <= place < len(parts) or part not in parts[place]:
         raise InputError(f"input, part: expected one with a model behind it, found {place}, {part!r}")
     head = Head(whole_number(asked, "layer"), whole_number(asked, "head"))
     key = None if asked.get("key") is None else whole_number(asked, "key")
-    return place, part, Line(head, whole_number(asked, "query"), key)
+    return place, part, AskedLine(head, whole_number(asked, "query"), key)
 
 
 class Lines:
@@ -61,15 +61,15 @@ class Lines:
         self.model, self.axes, self.ready, self.part = reader.model, axes, ready, part
         self._read = reader.read(ready, (part, layer))
 
-    def why(self, line: Line) -> ReadsInfo:
+    def why(self, line: AskedLine) -> ReadsInfo:
         """Why a line is there. Raises `InputError` where it is none, or the query sees nothing to compare."""
         return self._of_layer([line], every=True)[0]
 
-    def strongest(self, heads: Sequence[Head]) -> list[Line]:
+    def strongest(self, heads: Sequence[Head]) -> list[AskedLine]:
         """The strongest line of each query of some heads."""
-        return [Line(head, query) for head in heads for query in range(self._call(head).record.shape[2])]
+        return [AskedLine(head, query) for head in heads for query in range(self._call(head).record.shape[2])]
 
-    def chains(self, lines: Sequence[Line], more: int = MOST) -> list[ReadsInfo]:
+    def chains(self, lines: Sequence[AskedLine], more: int = MOST) -> list[ReadsInfo]:
         """Why these lines are there, then so many of the heads that they read, the largest terms first."""
         wanted = list(dict.fromkeys(lines))
         seen, every, most = set(wanted), list[ReadsInfo](), len(wanted) + more
@@ -78,21 +78,21 @@ class Lines:
             for layer in sorted({line.head.layer for line in wanted}):
                 answers += self._of_layer([line for line in wanted if line.head.layer == layer], every=False)
             every += answers
-            behind: dict[Line, float] = {}
+            behind: dict[AskedLine, float] = {}
             for one in answers:
                 for bar in (*one["by_key"], *one["by_query"]):
                     if "head" in bar and "line" in bar and "part" not in bar:
-                        line = Line(Head(*bar["head"]), *bar["line"])
+                        line = AskedLine(Head(*bar["head"]), *bar["line"])
                         behind[line] = max(behind.get(line, 0.0), bar["term"])
             wanted = [line for line in sorted(behind, key=lambda line: -behind[line]) if line not in seen]
             wanted = wanted[: most - len(seen)]
             seen.update(wanted)
         return every
 
-    def _call(self, head: Head) -> Call:
+    def _call(self, head: Head) -> LinearCall:
         return call_of(self._read, self.part, head)
 
-    def _of_layer(self, lines: Sequence[Line], *, every: bool) -> list[ReadsInfo]:
+    def _of_layer(self, lines: Sequence[AskedLine], *, every: bool) -> list[ReadsInfo]:
         call = self._call(lines[0].head)
         record = call.record
         if record.shape[0] != 1:
@@ -102,12 +102,12 @@ class Lines:
         (queries, _), (keys, _) = sides(self.model, self.part, [record], 0, self.ready, self.axes)
         still, answers = self._read.unturned(call), list[ReadsInfo]()
         for start in range(0, len(lines), AT_ONCE):
-            asked: dict[Line, Asked] = {}
+            asked: dict[AskedLine, AskedKeys] = {}
             for line in lines[start : start + AT_ONCE]:
                 with nullcontext() if every else suppress(InputError):
                     row = place("query", line.query, queries)
                     key, one = ask(self.model, record, line.head.head, keys, row, line.key, "mean")
-                    asked[Line(line.head, row, key)] = one
+                    asked[AskedLine(line.head, row, key)] = one
             terms = terms_of(self._read, record, list(asked.values())) if asked else []
             for (line, one), of in zip(asked.items(), terms, strict=True):
                 content = None if still is None else float(one.numbers(still, "key").detach())
@@ -116,7 +116,7 @@ class Lines:
 
     def _explained(
         self,
-        line: Line,
+        line: AskedLine,
         terms: Mapping[str, Mapping[Who, float]],
         content: float | None,
         record: AttentionRecord,

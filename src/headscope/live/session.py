@@ -74,7 +74,7 @@ class StaleError(InputError):
 
 
 @dataclass(frozen=True)
-class Reading:
+class LiveReading:
     """A model, what it reads, and how its attention is changed."""
 
     model: Model
@@ -99,7 +99,7 @@ class Reading:
 class Ran:
     """A reading, what its attention was, and what the model said."""
 
-    reading: Reading
+    reading: LiveReading
     input: Input
     predicted: Says
 
@@ -264,7 +264,7 @@ class Live:
         longest = max(len(tokens) for tokens in axes.values())
         if longest > self.longest:
             raise InputError(f"{longest} tokens: at most {self.longest} are read here as you type")
-        reading = Reading(model, axes, ready, changes, label)
+        reading = LiveReading(model, axes, ready, changes, label)
         with reading.within():
             seen = watch(model, axes, ready, on_call=self._look)
             if isinstance(seen.captured, list):

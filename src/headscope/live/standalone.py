@@ -38,7 +38,7 @@ from headscope.views.wire import (
     FigureName,
     LiveInfo,
     LiveInput,
-    Probe,
+    ProbeText,
     Rounded,
     SegmentInfo,
     StandaloneModel,
@@ -293,12 +293,12 @@ def tokenizer_info(tokenizer: Any, blobs: Blobs, probes: Sequence[tuple[str, str
     content: dict[str, Any] = json.loads(tokenizer.backend_tokenizer.to_str())
     content |= {"truncation": None, "padding": None}
     special = special_tokens(tokenizer)
-    encoded: list[Probe] = []
+    encoded: list[ProbeText] = []
     for text, pair in probes:
         with suppress(InputError):  # of one that this tokenizer cannot read there is nothing to compare
             tokens = encode(tokenizer, text, pair)
             assert tokens.ids is not None
-            encoded.append(Probe(text=text, pair=pair, ids=tokens.ids.tolist()))
+            encoded.append(ProbeText(text=text, pair=pair, ids=tokens.ids.tolist()))
     return TokenizerInfo(
         json=_bytes(blobs, json.dumps(content, ensure_ascii=False).encode()),
         config={},

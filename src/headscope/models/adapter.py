@@ -45,7 +45,7 @@ def called(adapter: str | os.PathLike[str]) -> str:
     return path.resolve().name if path.is_dir() else name
 
 
-class Wanted(NamedTuple):
+class AdapterModel(NamedTuple):
     """What an adapter says of the model that it was trained on.
 
     Attributes:
@@ -69,7 +69,7 @@ _TASKS = {
 }
 
 
-def wanted(adapter: str | os.PathLike[str]) -> Wanted:
+def wanted(adapter: str | os.PathLike[str]) -> AdapterModel:
     """The model that an adapter was trained on: by its task, or by the class that peft wrote down.
 
     Raises `ModelError` where there is no such adapter, or it cannot be read.
@@ -87,7 +87,7 @@ def wanted(adapter: str | os.PathLike[str]) -> Wanted:
         mapping: Mapping[str, str] = config.auto_mapping or {}
         kind: Any = getattr(transformers, _TASKS.get(task, mapping.get("base_model_class", "")), None)
         if config.is_prompt_learning or not (Path(where) / "adapter_model.safetensors").is_file():
-            return Wanted(kind)
+            return AdapterModel(kind)
         weights: Mapping[str, Any] = peft.load_peft_weights(where, device="cpu", **options)
     given = {_plain(name): tuple(value.shape) for name, value in weights.items() if "lora_" not in name}
     heads = [
@@ -95,7 +95,7 @@ def wanted(adapter: str | os.PathLike[str]) -> Wanted:
         for name, shape in given.items()
         if re.search(r"(classifier|score)(\.out_proj)?\.weight$", name)
     ]
-    return Wanted(kind, heads[0] if len(heads) == 1 else None, frozenset(given))
+    return AdapterModel(kind, heads[0] if len(heads) == 1 else None, frozenset(given))
 
 
 def merged(module: nn.Module, adapter: str | os.PathLike[str], base: str) -> nn.Module:

@@ -74,7 +74,7 @@ LONGEST = 60.0
 """Up to how many seconds a model hears that states no limit: its maps grow by the square of that."""
 
 
-class Heard(NamedTuple):
+class ModelSound(NamedTuple):
     """A sound as a module takes it.
 
     Attributes:
@@ -87,7 +87,7 @@ class Heard(NamedTuple):
     axis: Tokens
 
 
-def listened(model: Perceiver, audio: Audio) -> Heard:
+def listened(model: Perceiver, audio: Audio) -> ModelSound:
     """What a model of sound takes of a sound.
 
     Args:
@@ -124,8 +124,8 @@ def listened(model: Perceiver, audio: Audio) -> Heard:
     values = np.asarray(read[model.reads])
     inputs = {model.reads: torch.as_tensor(values).to(model.device, model.dtype)}
     if cut:
-        return Heard(inputs, _patches(values[0], model.config, sound.name))
-    return Heard(inputs, Frames(1, float(sound.seconds if most is None else most / rate), sound))
+        return ModelSound(inputs, _patches(values[0], model.config, sound.name))
+    return ModelSound(inputs, Frames(1, float(sound.seconds if most is None else most / rate), sound))
 
 
 def _patches(values: np.ndarray[Any, Any], config: Any, name: str) -> Tokens:

@@ -73,7 +73,7 @@ _WORDS = 1 << 14
 """So many first words are kept with their pieces."""
 
 
-class Line(NamedTuple):
+class EncodedLine(NamedTuple):
     """A line that was read.
 
     Attributes:
@@ -203,9 +203,9 @@ class Bulk:
             return "spaced"
         return None
 
-    def lines(self, texts: Sequence[str]) -> list[Line | None]:
+    def lines(self, texts: Sequence[str]) -> list[EncodedLine | None]:
         """The pieces of each line; None for one that only `encode` understands."""
-        lines: list[Line | None] = [None] * len(texts)
+        lines: list[EncodedLine | None] = [None] * len(texts)
         if self.join is None:
             return lines
         places = [place for place, text in enumerate(texts) if self._understood(text)]
@@ -221,16 +221,16 @@ class Bulk:
                 continue
             ids, words = pieces
             if firsts is None:
-                lines[place] = Line(ids, words, ids, words, len(ids))
+                lines[place] = EncodedLine(ids, words, ids, words, len(ids))
                 continue
             beginning = firsts[number]
             if beginning is not None:
                 later = np.flatnonzero(self._spaced[ids[1:]])
                 first = int(later[0]) + 1 if len(later) else len(ids)
-                lines[place] = Line(ids, words, *beginning, first)
+                lines[place] = EncodedLine(ids, words, *beginning, first)
         return lines
 
-    def split(self, text: str, line: Line, size: int) -> list[tuple[str, Line]] | None:
+    def split(self, text: str, line: EncodedLine, size: int) -> list[tuple[str, EncodedLine]] | None:
         """Parts of a line of at most `size` pieces each, cut as `headscope.models.encode.split` cuts them.
 
         None where a cut would be within a word, or it is not known where the pieces stand in the text.
@@ -258,7 +258,7 @@ class Bulk:
         if self.join == "apart":
             cut = [(ids[begin:end], words[begin:end] - words[begin]) for begin, end in parts]
             return [
-                (excerpt, Line(*pieces, *pieces, end - begin))
+                (excerpt, EncodedLine(*pieces, *pieces, end - begin))
                 for excerpt, pieces, (begin, end) in zip(texts, cut, parts, strict=True)
             ]
         read = self.lines(texts)
@@ -351,7 +351,7 @@ class Bulk:
         read = backend.encode_batch_fast if self._marked else backend.encode_batch
         return read(list(texts), add_special_tokens=False)
 
-    def inputs(self, asked: Sequence[Sequence[Sequence[Line]]]) -> list[Tokens]:
+    def inputs(self, asked: Sequence[Sequence[Sequence[EncodedLine]]]) -> list[Tokens]:
         """The tokens of inputs of one text or two, of lines that spaces join, as `encode` has them, without offsets and
         texts."""
         parts: list[tuple[Ints, Ints, int, int, int]] = []  # ids, words, side, type, words before

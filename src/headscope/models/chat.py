@@ -15,7 +15,7 @@ from headscope.errors import InputError
 ROLES = ("system", "user", "assistant", "tool")
 
 
-class Span(NamedTuple):
+class MessageSpan(NamedTuple):
     """The characters of one message in the rendered conversation, and which one it is."""
 
     role: str
@@ -24,7 +24,7 @@ class Span(NamedTuple):
     number: int
 
 
-class Call(NamedTuple):
+class ToolCall(NamedTuple):
     """The characters of a call of a tool, from its name to its arguments, what it says, and which message makes it."""
 
     name: str
@@ -65,10 +65,10 @@ class Rendered:
                 raise error
         self.spans = self._read()
 
-    def _read(self) -> list[Span]:
+    def _read(self) -> list[MessageSpan]:
         turns, name, text = self._turns, self._name, self.text
         parts = self._around(turns)
-        spans: list[Span] = []
+        spans: list[MessageSpan] = []
         position = len(parts[0])
         if not text.startswith(parts[0]):
             raise InputError(f"messages: the chat template of {name} writes other text before other messages")
@@ -80,7 +80,7 @@ class Rendered:
                     break
             else:
                 raise InputError(f"messages[{number}]: the chat template of {name} changes what is said")
-            spans.append(Span(turns[number]["role"], position, position + len(form), number))
+            spans.append(MessageSpan(turns[number]["role"], position, position + len(form), number))
             position += len(form) + len(after)
         calling = next((number for number, one in enumerate(turns) if "tool_calls" in one), None)
         if calling is not None:
@@ -118,12 +118,12 @@ class Rendered:
             message = f"messages: the chat template of {self._name} refuses them: {reason}"
             raise _RefusedError(message) from None
 
-    def calls(self) -> list[Call]:
+    def calls(self) -> list[ToolCall]:
         """Where the calls of tools stand: what is another text where a name is another one, or arguments are.
 
         Raises `InputError` for a call that the template leaves out.
         """
-        calls: list[Call] = []
+        calls: list[ToolCall] = []
         for number, turn in enumerate(self._turns):
             for place, call in enumerate(turn.get("tool_calls", ())):
                 name, arguments = call["function"]["name"], call["function"]["arguments"]
@@ -136,7 +136,7 @@ class Rendered:
                     arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
                 )
                 start, end = min(one[0] for one in there), max(one[1] for one in there)
-                calls.append(Call(name, written, str(call.get("id", "")), start, end, number))
+                calls.append(ToolCall(name, written, str(call.get("id", "")), start, end, number))
         return calls
 
     def _call(self, number: int, place: int, key: str) -> list[tuple[int, int]]:

@@ -29,7 +29,7 @@ from headscope.core.demo import (
 from headscope.core.lazy import module
 from headscope.errors import HeadscopeWarning, InputError, MissingError, ModelError, RefusedError
 from headscope.models import checkpoint, gguf
-from headscope.models.adapter import CONFIG, Wanted, merged, wanted
+from headscope.models.adapter import CONFIG, AdapterModel, merged, wanted
 from headscope.models.adapter import called as adapter_name
 from headscope.models.hub import one_line, reachable
 from headscope.models.model import Model
@@ -71,7 +71,7 @@ def load(
     if revision is not None and (not isinstance(model, str) or Path(model).is_dir() or file is not None):
         given = "a module" if isinstance(model, tuple | Model) else f"{model or 'the demo model'}"
         raise InputError(f"revision: expected the name of a model on the hub beside it, found {given}")
-    asked = Wanted()
+    asked = AdapterModel()
     if adapter is not None:
         if isinstance(model, tuple | Model):
             raise InputError("adapter: expected the name of a model beside it, found a module")
@@ -269,7 +269,7 @@ def _pretrained(
     revision: str | None,
     trust_remote_code: bool,
     spread: Spread | None,
-    asked: Wanted | None = None,
+    asked: AdapterModel | None = None,
 ) -> Model:
     import transformers
 
@@ -290,7 +290,7 @@ def _pretrained(
         named: Any = getattr(hub, architecture, None)  # a name of a file: of a model, or of anything
         known = isinstance(named, type) and issubclass(named, hub.PreTrainedModel)
         loader: Any = named if known else hub.AutoModel
-        asked = asked or Wanted()
+        asked = asked or AdapterModel()
         if asked.kind is not None and isinstance(config, getattr(asked.kind, "config_class", None) or object):
             loader = asked.kind
         if asked.labels is not None and config.num_labels != asked.labels:

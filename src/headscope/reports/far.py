@@ -15,7 +15,7 @@ from headscope.views.reasons import because
 from headscope.views.sentences import head_name, sentence, text
 
 
-class _Unit(NamedTuple):
+class _DistanceUnit(NamedTuple):
     """The unit of a distance, and how many digits it has after the point."""
 
     name: str
@@ -25,7 +25,7 @@ class _Unit(NamedTuple):
         return f"{value:.{self.digits}f} {self.name}"
 
 
-_FAR = {"distance_pixels": _Unit("px", 0), "distance_seconds": _Unit("s", 2)}
+_FAR = {"distance_pixels": _DistanceUnit("px", 0), "distance_seconds": _DistanceUnit("s", 2)}
 _GIVEN = {
     "cls": "[CLS]",
     "to_register": "registers",
@@ -83,7 +83,12 @@ def _verb(values: Floats) -> str:
 
 
 def _distance(
-    name: str, unit: _Unit, values: Floats, chance: Floats, layers: Sequence[int], heads: Sequence[int]
+    name: str,
+    unit: _DistanceUnit,
+    values: Floats,
+    chance: Floats,
+    layers: Sequence[int],
+    heads: Sequence[int],
 ) -> list[Part]:
     """From the first layer to the last, and the heads that look farthest and closest."""
     first, last = _ends(values)
@@ -109,7 +114,9 @@ def _distance(
     )
 
 
-def _first(name: str, unit: _Unit, values: Floats, layers: Sequence[int], heads: Sequence[int]) -> list[Part]:
+def _first(
+    name: str, unit: _DistanceUnit, values: Floats, layers: Sequence[int], heads: Sequence[int]
+) -> list[Part]:
     """How far heads of the first layer look: some far, some near (Dosovitskiy et al. 2021, figure 7)."""
     row = values[0]
     near, most = int(np.nanargmin(row)), int(np.nanargmax(row))

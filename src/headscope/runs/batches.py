@@ -21,8 +21,8 @@ from headscope.runs.engines import engine_of
 from headscope.runs.engines.here import Engine
 from headscope.runs.inputs import Inputs
 from headscope.runs.options import RunOptions
-from headscope.runs.outcome import Given
-from headscope.runs.progress import Place, Progress, bar
+from headscope.runs.outcome import SentBlock
+from headscope.runs.progress import CorpusPlace, Progress, bar
 
 TOKENS_PER_INPUT = 128
 """A batch has at most `batch_size` times this many tokens, padding included: longer inputs come in fewer."""
@@ -177,15 +177,15 @@ def _elsewhere(
     shown: Progress,
 ) -> Iterator[Worked[T]]:
     """Run the function in other processes; the batches are kept here until their results are back."""
-    read: deque[tuple[list[list[Example]], Place]] = deque()
+    read: deque[tuple[list[list[Example]], CorpusPlace]] = deque()
 
-    def units() -> Iterator[list[Given]]:
+    def units() -> Iterator[list[SentBlock]]:
         count = 0
         for block in blocks:
             batches = list(block)
             count += sum(map(len, batches))
             read.append((batches, shown.place(count)))
-            yield [Given(block.number, batches)]
+            yield [SentBlock(block.number, batches)]
 
     for results in workers.results(models, Batches(work), units(), shown):
         batches, place = read.popleft()
@@ -199,7 +199,7 @@ class Batches(Generic[T]):
 
     work: Callable[[Sequence[Example]], T]
 
-    def __call__(self, unit: Sequence[Given], done: Callable[[int], None]) -> list[T]:
+    def __call__(self, unit: Sequence[SentBlock], done: Callable[[int], None]) -> list[T]:
         """The results, in the order of the batches."""
         return [result for given in unit for _, result in worked(given, self.work, done)]
 

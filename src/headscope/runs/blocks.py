@@ -10,12 +10,12 @@ from itertools import islice
 from headscope.corpora import Corpus, Example
 from headscope.corpora.batches import Limits, batches, checked, runs
 from headscope.corpora.content import content
-from headscope.corpora.corpus import Sources
+from headscope.corpora.corpus import CorpusFiles
 from headscope.models import Model
 from headscope.runs import batches as streams
-from headscope.runs.identical import Documents
-from headscope.runs.outcome import Given
-from headscope.runs.read import LISTED, Broken, Read, Told
+from headscope.runs.identical import SeenDocuments
+from headscope.runs.outcome import SentBlock
+from headscope.runs.read import LISTED, Broken, ReadBlocks, Told
 
 BYTES = 512
 """So many bytes of a text count as one input where its lines are packed."""
@@ -42,7 +42,7 @@ class Encoded:
 
 
 @dataclass(frozen=True)
-class Reader:
+class PartReader:
     """How a block of a corpus becomes batches.
 
     It can be sent to other processes, its models left out.
@@ -69,10 +69,10 @@ def reader_for(
     *,
     batch_size: int,
     size: int | None,
-) -> Reader:
+) -> PartReader:
     """How blocks of a corpus become batches of a model, of at most so many inputs."""
     limits = Limits(batch_size, streams.tokens_per_batch(batch_size, model), model.same_length)
-    return Reader(model, inputs, size or streams.BLOCK, limits, notes)
+    return PartReader(model, inputs, size or streams.BLOCK, limits, notes)
 
 
 @dataclass
@@ -81,7 +81,7 @@ class _Held:
 
     examples: Sequence[Example]
     ends: Sequence[int]
-    files: Sources | None
+    files: CorpusFiles | None
 
     def __call__(self) -> Iterator[Example]:
         for example, end in zip(self.examples, self.ends, strict=True):
@@ -94,7 +94,7 @@ class _Held:
 
 
 @dataclass
-class CorpusBlock(Given):
+class CorpusBlock(SentBlock):
     """A block of a corpus, by which anybody can read it: its examples, without tokens where they are of a corpus.
 
     Attributes:
@@ -108,7 +108,7 @@ class CorpusBlock(Given):
 
     given: Corpus | Sequence[Example] = ()
     open: frozenset[int] = frozenset()
-    left_out: Read = field(default_factory=Read)
+    left_out: ReadBlocks = field(default_factory=ReadBlocks)
     end: int | None = None
     most: int | None = None
     inputs: int | None = None
@@ -117,12 +117,12 @@ class CorpusBlock(Given):
 class Batched:
     """The batches of a block, to be read once; `open` are the documents that have inputs in other blocks as well."""
 
-    def __init__(self, block: CorpusBlock, reader: Reader) -> None:
+    def __init__(self, block: CorpusBlock, reader: PartReader) -> None:
         self.open = block.open
         self._block, self._reader = block, reader
         self._inputs = self._pieces = self._unknown = 0
         self._ends: tuple[int, int] | None = None
-        self._documents = Documents()
+        self._documents = SeenDocuments()
 
     def __iter__(self) -> Iterator[list[Example]]:
         inputs = islice(self._reader.inputs(self._block.given), self._block.most)
@@ -142,12 +142,12 @@ class Batched:
             yield example
 
     @property
-    def read(self) -> Read:
+    def read(self) -> ReadBlocks:
         """What reading has told, when the batches have been read; first what the corpus left out on the way."""
         notes = {
             kind: Told(len(items), tuple(items[:LISTED])) for kind, items in self._reader.notes().items()
         }
-        read = Read(
+        read = ReadBlocks(
             self._inputs, self._pieces, self._unknown, notes=notes, ends=self._ends, documents=self._documents
         )
         given = self._block.given
@@ -156,13 +156,13 @@ class Batched:
         return self._block.left_out.then(read)
 
 
-def _left_out(corpus: Corpus) -> Read:
+def _left_out(corpus: Corpus) -> ReadBlocks:
     """What a corpus has left out so far."""
     broken = tuple(Broken(error.path, error.line, error.message) for error in corpus.broken)
-    return Read(left_out=corpus.left_out, broken=broken)
+    return ReadBlocks(left_out=corpus.left_out, broken=broken)
 
 
-class Blocks:
+class CorpusBlocks:
     """The blocks of a corpus, to be read once.
 
     Args:
@@ -176,7 +176,7 @@ class Blocks:
     def __init__(
         self,
         corpus: Corpus | Iterable[Example],
-        reader: Reader,
+        reader: PartReader,
         *,
         windows: int | None = None,
         limit: int | None = None,

@@ -21,7 +21,7 @@ from typing import Any, Generic, Self, cast
 
 from headscope.errors import HeadscopeWarning, InputError, RunError
 from headscope.runs.outcome import Failure, Outcome, S, Shard
-from headscope.runs.read import Read
+from headscope.runs.read import ReadBlocks
 from headscope.runs.safefile import Arrays, BrokenFileError, apart, decode, naming, write
 
 EVERY = 10.0
@@ -220,7 +220,9 @@ def remove_abandoned(folders: Iterable[Path]) -> None:
 def restored(arrays: Arrays, described: Mapping[str, Any], load: Callable[[Arrays], S]) -> Outcome[S]:
     """What a decoded checkpoint holds."""
     failures = tuple(Failure(*failure) for failure in described["failures"])
-    return Outcome(None if described["empty"] else load(arrays), failures, Read.from_json(described["read"]))
+    return Outcome(
+        None if described["empty"] else load(arrays), failures, ReadBlocks.from_json(described["read"])
+    )
 
 
 def difference(expected: Any, actual: Any) -> str:

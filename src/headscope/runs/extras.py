@@ -40,7 +40,7 @@ def extras(
                 else _Mean(worth, _Pairs(measure.counted, tokens, width, device))
             )
         elif measure.statistic == "rows":
-            made.append(_Rows(measure, tokens))
+            made.append(_ExtraRows(measure, tokens))
     return tuple(made)
 
 
@@ -97,7 +97,7 @@ def _span(some: Bools | None, width: int) -> slice:
     return slice(int(keys[0]), int(keys[-1]) + 1) if len(keys) else slice(0, 0)
 
 
-class _Rows:
+class _ExtraRows:
     def __init__(self, measure: Measure, tokens: Sequence[Tokens]) -> None:
         self._measure, self._tokens = measure, tokens
 

@@ -97,7 +97,7 @@ def self_attention(
     return [records[layer] for layer in sorted(records)]
 
 
-class Passes:
+class RunPasses:
     """The forward passes of one run, of which only the attention is wanted.
 
     The first runs to its end and tells how many calls of attention a pass has; each later one ends with the last of

@@ -22,7 +22,7 @@ _PRIME, _BASE = (1 << 61) - 1, 0x1D2C3B4A59687F01
 
 
 @dataclass
-class Documents:
+class SeenDocuments:
     """The documents of some inputs that follow one another.
 
     Attributes:
@@ -43,7 +43,7 @@ class Documents:
         self._extend([end], joined=self.last == example.document)
         self.last = example.document
 
-    def then(self, after: Documents, *, joined: bool) -> Documents:
+    def then(self, after: SeenDocuments, *, joined: bool) -> SeenDocuments:
         """Return these with those after them; `joined` where a document goes on."""
         both = replace(self, times=dict(self.times), ends=list(self.ends))
         for document, times in after.times.items():
@@ -103,7 +103,7 @@ class Documents:
         return {"whole": self.ended, "times": list(self.times.items()), "ends": self.ends, "last": self.last}
 
     @classmethod
-    def from_json(cls, given: Mapping[str, Any] | None) -> Documents:
+    def from_json(cls, given: Mapping[str, Any] | None) -> SeenDocuments:
         """What `to_json` gave; none of what an earlier release has kept."""
         if given is None:
             return cls()

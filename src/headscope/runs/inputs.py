@@ -14,7 +14,7 @@ from headscope.errors import HeadscopeWarning, InputError, UnknownError
 from headscope.models import Model
 from headscope.models.encode import encode
 from headscope.models.pieces import of_pieces
-from headscope.runs.identical import Documents
+from headscope.runs.identical import SeenDocuments
 
 SAID, MOST = 0.01, 0.2
 """Above which share of unknown pieces a run says so, and above which it is refused."""
@@ -38,7 +38,7 @@ class Inputs:
     def __init__(self, model: Model, given: Iterable[Example], name: str) -> None:
         self._model, self._given, self._name = model, given, name
         self.pieces = self.unknown = 0
-        self.documents = Documents()
+        self.documents = SeenDocuments()
 
     def __iter__(self) -> Iterator[Example]:
         """The inputs.
@@ -64,7 +64,7 @@ class Inputs:
         if self.pieces >= SOON:
             self._expect_known(HOPELESS)
 
-    def counted(self, unknown: int, pieces: int, documents: Documents) -> None:
+    def counted(self, unknown: int, pieces: int, documents: SeenDocuments) -> None:
         """Take over what was counted elsewhere: so many pieces, and these documents. Raises as `count` does."""
         self.unknown = self.pieces = 0
         self.documents = documents

@@ -25,7 +25,7 @@ from headscope.errors import HeadscopeWarning, InputError, RunError
 from headscope.measures.dataset import check_suffix
 from headscope.models import Model
 from headscope.runs.batches import checked_first, corpus_name, cut, inputs_of_block, no_input
-from headscope.runs.blocks import Batched, Blocks, CorpusBlock, Encoded, Reader, reader_for
+from headscope.runs.blocks import Batched, CorpusBlock, CorpusBlocks, Encoded, PartReader, reader_for
 from headscope.runs.blocks import Inputs as InputsOf
 from headscope.runs.checkpoint import Folder, remove_abandoned
 from headscope.runs.engines import engine_of
@@ -38,9 +38,9 @@ from headscope.runs.inputs import Inputs
 from headscope.runs.options import RunOptions
 from headscope.runs.outcome import Failure, Outcome, S, Shard
 from headscope.runs.parts import merge_parts, write_part
-from headscope.runs.progress import Place, Progress, bar
+from headscope.runs.progress import CorpusPlace, Progress, bar
 from headscope.runs.provenance import COMMAND
-from headscope.runs.read import Read, Told
+from headscope.runs.read import ReadBlocks, Told
 from headscope.runs.reduce import Reduced, reduce
 from headscope.runs.safefile import Arrays
 
@@ -169,16 +169,21 @@ class Run(Generic[S]):
                 write_part(options.part, figures, folder, reduced, {"meta": description, **self.about})
         return figures
 
-    def blocks(self) -> Blocks:
+    def blocks(self) -> CorpusBlocks:
         """The blocks of the corpus, to be read once; those of a strict corpus are read to the end before."""
         corpus, limit = self.corpus, self.options.limit
         if isinstance(corpus, Corpus):
             checked_first(self.model, corpus, lambda: islice(self._reader.inputs(corpus), limit))
         kept = self.options.resume is not None or self.options.part is not None
-        return Blocks(corpus, self._reader, windows=WINDOWS, limit=limit, hashed=kept)
+        return CorpusBlocks(corpus, self._reader, windows=WINDOWS, limit=limit, hashed=kept)
 
     def sums(
-        self, blocks: Blocks, workers: Engine, folder: Folder[S] | None, shown: Progress, watched: Inputs
+        self,
+        blocks: CorpusBlocks,
+        workers: Engine,
+        folder: Folder[S] | None,
+        shown: Progress,
+        watched: Inputs,
     ) -> Reduced[S]:
         """The sums of the blocks, added up in their order; what is done is kept in the folder.
 
@@ -187,8 +192,8 @@ class Run(Generic[S]):
         options, corpus = self.options, self.corpus
         sharded = options.shard is not None
 
-        def reached(end: int | None, passed: bool, read: Read) -> None:
-            place = Place(read.inputs, read.inputs if end is None or options.limit is not None else end)
+        def reached(end: int | None, passed: bool, read: ReadBlocks) -> None:
+            place = CorpusPlace(read.inputs, read.inputs if end is None or options.limit is not None else end)
             (shown.passed if passed and not sharded else shown.at)(place)
             watched.counted(read.unknown, read.pieces, read.documents)
 
@@ -239,7 +244,7 @@ class Run(Generic[S]):
             self.kind.figures(sums, {**described(self.model, given), "options": {}}, self.about)
 
     @cached_property
-    def _reader(self) -> Reader:
+    def _reader(self) -> PartReader:
         size = inputs_of_block(self.model, self.corpus, self.size)
         inputs = self.inputs or Encoded(self.model)
         return reader_for(self.model, inputs, self.notes, batch_size=self.options.batch_size, size=size)
@@ -308,7 +313,7 @@ class _Summing(Generic[S]):
     """What a unit of blocks gives, with or without inputs that fail."""
 
     block: Work[S]
-    reader: Reader
+    reader: PartReader
     skip_failures: bool
 
     def __call__(self, unit: Sequence[CorpusBlock], done: Callable[[int], None]) -> Outcome[S]:
@@ -385,7 +390,7 @@ def described(
     return description
 
 
-def _with_read(meta: Mapping[str, Any], read: Read) -> dict[str, Any]:
+def _with_read(meta: Mapping[str, Any], read: ReadBlocks) -> dict[str, Any]:
     """A description, of what reading other blocks has told."""
     counted = {"pieces": read.pieces, "unknown": read.unknown, "identical": read.documents.identical()[0]}
     corpus = {**meta["corpus"], **counted}

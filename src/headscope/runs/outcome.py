@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from headscope.errors import InputError
-from headscope.runs.read import Read
+from headscope.runs.read import ReadBlocks
 from headscope.runs.safefile import Arrays
 
 
@@ -47,7 +47,7 @@ class Outcome(Generic[S]):
 
     sums: S | None = None
     failures: tuple[Failure, ...] = ()
-    read: Read = field(default_factory=Read)
+    read: ReadBlocks = field(default_factory=ReadBlocks)
 
     def then(self, after: Outcome[S]) -> Outcome[S]:
         """Return these blocks with those after them."""
@@ -59,7 +59,7 @@ class Outcome(Generic[S]):
 
 
 @dataclass
-class Given:
+class SentBlock:
     """A block on its way to where it is worked on.
 
     Attributes:

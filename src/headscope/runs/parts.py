@@ -87,7 +87,7 @@ def merge_parts(
         first = parts[0]
         if (other := first.header["identity"].get("kind")) != kind:
             raise InputError(f"{first.path}: expected a part of a run of {kind}, found one of {other}")
-        owner: dict[int, _Part] = {}
+        owner: dict[int, _ShardPart] = {}
         for part in parts:
             if differs := difference(first.header["identity"], part.header["identity"]):
                 raise InputError(f"{part.path}: not of the same run as {first.path}: {differs}")
@@ -124,7 +124,7 @@ def kind_of(path: str | os.PathLike[str]) -> str:
 
 
 @dataclass
-class _Part:
+class _ShardPart:
     path: str
     group: Any
     header: dict[str, Any]
@@ -157,7 +157,7 @@ _HEADER = {"identity": dict, "shard": str, "blocks": int, "span": int, "fingerpr
 
 
 @contextmanager
-def _opened(path: str) -> Generator[_Part]:
+def _opened(path: str) -> Generator[_ShardPart]:
     if not os.path.isfile(path):
         raise InputError(f"{path}: no such file")
     try:
@@ -170,7 +170,7 @@ def _opened(path: str) -> Generator[_Part]:
                 f"{path}: expected a part, made with --shard, found a file without sums of blocks"
             )
         header = decode(_bytes(path, file["blocks"], "header"), f"{path}: header")[1]
-        part = _Part(path, file["blocks"], header)
+        part = _ShardPart(path, file["blocks"], header)
         with naming(f"{path}: header"):
             for name, kind in _HEADER.items():
                 if not isinstance(header[name], kind):

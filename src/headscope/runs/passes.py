@@ -30,13 +30,13 @@ from headscope.models import Model
 from headscope.models.finite import expect_finite
 from headscope.models.weights import LARGE, size_of
 from headscope.runs.forward import foreign, forward, hand_back
-from headscope.runs.rows import Found, Rows, side_by_side
+from headscope.runs.rows import Found, RowSums, side_by_side
 
 GRADIENT_WEIGHTS = 1 << 25
 """Most weights, of all layers, whose gradients are computed together; an input that has more runs alone."""
 
 
-Make = Callable[[Sequence[Tokens]], Rows]
+Make = Callable[[Sequence[Tokens]], RowSums]
 """Begins the sums of some inputs."""
 
 Keep = Callable[[AttentionRecord], None]

@@ -27,7 +27,7 @@ from headscope.measures.sums import Sums
 from headscope.models import Model
 from headscope.runs.batches import BLOCK, tokens_of
 from headscope.runs.blocks import BYTES as BLOCK_BYTES
-from headscope.runs.blocks import Batched, Blocks, Encoded, reader_for
+from headscope.runs.blocks import Batched, CorpusBlocks, Encoded, reader_for
 from headscope.runs.engines.dispatch import BYTES, WINDOW
 from headscope.runs.estimate import ahead, disk_size, duration, peak_memory
 from headscope.runs.forward import forward
@@ -120,7 +120,7 @@ def measured(model: Model, corpus: Corpus, blocks: int = 4) -> Costs:
     reader = reader_for(model, Encoded(model, bare=True), dict, batch_size=32, size=None)
     task = Task(model, choose(default_measures(corpus.kind)))
     total, samples = Outcome[Sums](), list[Costs]()
-    given = islice(Blocks(corpus, reader, windows=4), blocks + 1)
+    given = islice(CorpusBlocks(corpus, reader, windows=4), blocks + 1)
     for block in given:
         times = [clock()]
         data = pickle.dumps([block], 5)

@@ -17,7 +17,7 @@ from headscope.corpora import Corpus
 T = TypeVar("T")
 
 
-class Place(NamedTuple):
+class CorpusPlace(NamedTuple):
     """A place in a corpus: how many inputs are before it, and these, or the bytes of its files, in the bar's units."""
 
     inputs: int
@@ -40,11 +40,11 @@ class Progress:
         """So many inputs of the corpus are behind, up to where it is read."""
         self.at(self.place(inputs))
 
-    def place(self, inputs: int) -> Place:
+    def place(self, inputs: int) -> CorpusPlace:
         """Where the corpus is read to now, when so many inputs are behind."""
-        return Place(inputs, inputs if self._corpus is None else self._corpus.bytes_read)
+        return CorpusPlace(inputs, inputs if self._corpus is None else self._corpus.bytes_read)
 
-    def at(self, place: Place) -> None:
+    def at(self, place: CorpusPlace) -> None:
         """Move the bar to a place that the inputs have come to."""
         self._inputs = place.inputs
         notes = [plural(place.inputs, "input")] if self._corpus is not None else []
@@ -57,7 +57,7 @@ class Progress:
         """So many workers are at work."""
         self._workers = plural(count, "worker")
 
-    def passed(self, place: Place) -> None:
+    def passed(self, place: CorpusPlace) -> None:
         """The inputs up to here were done by an earlier run: they do not count for the rate."""
         self._inputs, now, bar = place.inputs, time.time(), self._bar
         if bar.disable:

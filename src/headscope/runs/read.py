@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from headscope.core.failures import KEPT
 from headscope.corpora import Counts
 from headscope.errors import CorpusError
-from headscope.runs.identical import Documents
+from headscope.runs.identical import SeenDocuments
 
 LISTED = 1_000
 """How many things of a kind are told by name; the rest are counted."""
@@ -35,7 +35,7 @@ class Broken(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Read:
+class ReadBlocks:
     """What reading some blocks has told.
 
     Attributes:
@@ -58,9 +58,9 @@ class Read:
     counts: Counts = field(default_factory=Counts)
     notes: Mapping[str, Told] = field(default_factory=dict[str, Told])
     ends: tuple[int, int] | None = None
-    documents: Documents = field(default_factory=Documents)
+    documents: SeenDocuments = field(default_factory=SeenDocuments)
 
-    def then(self, after: Read) -> Read:
+    def then(self, after: ReadBlocks) -> ReadBlocks:
         """Return these blocks with those after them."""
         ends, counts = self.ends or after.ends, self.counts + after.counts
         joined = False
@@ -69,7 +69,7 @@ class Read:
             joined = self.ends[1] == after.ends[0]
             if joined:  # a document of both
                 counts.documents -= min(1, counts.documents)
-        return Read(
+        return ReadBlocks(
             self.inputs + after.inputs,
             self.pieces + after.pieces,
             self.unknown + after.unknown,
@@ -94,7 +94,7 @@ class Read:
         return {**asdict(self), "documents": self.documents.to_json()}
 
     @classmethod
-    def from_json(cls, given: Mapping[str, Any]) -> Read:
+    def from_json(cls, given: Mapping[str, Any]) -> ReadBlocks:
         """What `to_json` gave."""
         return cls(
             given["inputs"],
@@ -105,5 +105,5 @@ class Read:
             Counts(**given["counts"]),
             {kind: Told(number, tuple(first)) for kind, (number, first) in given["notes"].items()},
             None if given["ends"] is None else (given["ends"][0], given["ends"][1]),
-            Documents.from_json(given.get("documents")),
+            SeenDocuments.from_json(given.get("documents")),
         )

@@ -15,7 +15,7 @@ from headscope.measures.choose import choose
 from headscope.measures.dataset import dataset
 from headscope.measures.measure import Measure
 from headscope.measures.sums import Documents, Sums
-from headscope.runs.rows import Rows
+from headscope.runs.rows import RowSums
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -75,7 +75,7 @@ def sums_of(recorded: Recorded, measures: Sequence[Measure], document: int = 0) 
         raise InputError(
             f"{recorded!r}: expected self-attention with a query for each key; of some queries take() makes the rows"
         )
-    rows = Rows(recorded, measures, [recorded.query], 0.0, Counter())
+    rows = RowSums(recorded, measures, [recorded.query], 0.0, Counter())
     for place in range(len(recorded)):
         rows.reduce(recorded.record(place))
     measured = rows.close()

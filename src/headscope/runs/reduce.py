@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple
 
 from headscope.runs.checkpoint import Folder
-from headscope.runs.outcome import Given, Outcome, S
-from headscope.runs.read import Read
+from headscope.runs.outcome import Outcome, S, SentBlock
+from headscope.runs.read import ReadBlocks
 
 RunUnits = Callable[[Iterator[Sequence[Any]]], Iterator[Outcome[S]]]
 """The outcomes of units in their order. A unit is a block, or several of one span that follow one another."""
@@ -40,7 +40,7 @@ class _Step(NamedTuple):
     """What is to be added next, up to a block: a unit that is worked on, by its last, or what a checkpoint has."""
 
     blocks: int
-    last: Given | None
+    last: SentBlock | None
     chain: str = ""
     kept: Any = None
 
@@ -49,14 +49,14 @@ def _nowhere(_: object) -> None: ...
 
 
 def reduce(
-    blocks: Iterable[Given],
+    blocks: Iterable[SentBlock],
     run_units: RunUnits[S],
     *,
     folder: Folder[S] | None = None,
     span: int = 1,
     fingerprint: Callable[[], str] = str,
     place: Callable[[Any], Any] = _nowhere,
-    reached: Callable[[Any, bool, Read], None] | None = None,
+    reached: Callable[[Any, bool, ReadBlocks], None] | None = None,
     together: Callable[[int], bool] | None = None,
 ) -> Reduced[S]:
     """Add up what blocks give, in their order; go on where `folder` left off, and keep there what is done.
@@ -82,13 +82,13 @@ def reduce(
     steps: deque[_Step] = deque()
     chain = ""  # of the digests of the span's blocks
 
-    def unit(blocks: list[Given]) -> list[Given]:
+    def unit(blocks: list[SentBlock]) -> list[SentBlock]:
         steps.append(_Step(blocks[-1].number + 1, blocks[-1], chain))
         return blocks
 
-    def units() -> Iterator[Sequence[Given]]:
+    def units() -> Iterator[Sequence[SentBlock]]:
         nonlocal start, count, chain
-        several: list[Given] = []
+        several: list[SentBlock] = []
         error: Exception | None = None
         try:
             for block in blocks:

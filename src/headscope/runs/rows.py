@@ -14,7 +14,7 @@ from torch import Tensor
 
 from headscope.attention.fused import fused
 from headscope.attention.record import AttentionRecord
-from headscope.attention.rows import RowStatistics, Wanted, row_statistics
+from headscope.attention.rows import RowStatistics, WantedStatistics, row_statistics
 from headscope.core.arrays import Bools, Floats
 from headscope.core.tokens import Tokens
 from headscope.errors import RefusedError
@@ -47,7 +47,7 @@ class Found:
 
 
 @dataclass(frozen=True, eq=False)
-class _Kind:
+class _LayerKind:
     """What the layers of one kind see, and so which rows count.
 
     Attributes:
@@ -81,14 +81,14 @@ class Looks(Protocol):
         ...
 
 
-class Rows:
+class RowSums:
     """Reduces the attention calls of one forward pass to sums over rows.
 
     Args:
         model: whose calls they are.
         measures: the definitions, all of one matrix.
         tokens: the inputs.
-        smoothing: of entropies, see `Wanted`.
+        smoothing: of entropies, see `WantedStatistics`.
         routes: is told how many calls were reduced in which way.
         change: makes of each call the one that is reduced in its place.
     """
@@ -112,7 +112,7 @@ class Rows:
                 columns[place, : len(item), column] = definitions.mask(item, name)
         device = model.device
         statistics = {measure.statistic for measure in measures}
-        self._wanted = Wanted(
+        self._wanted = WantedStatistics(
             definitions.offsets(measures),
             "entropy" in statistics,
             "largest" in statistics,
@@ -121,12 +121,12 @@ class Rows:
         )
         self._width = width
         self._plain = self._kind_of(None, device)
-        self._kinds: list[tuple[_Kind, Tensor]] = []
-        self._by_mask: dict[object, tuple[Tensor, _Kind]] = {}
+        self._kinds: list[tuple[_LayerKind, Tensor]] = []
+        self._by_mask: dict[object, tuple[Tensor, _LayerKind]] = {}
         self._columns = torch.as_tensor(columns, dtype=torch.float32, device=device)
         self._lengths = torch.tensor([len(item) for item in tokens], device=device)
         self._results: dict[int, tuple[Floats, Floats | float, Floats]] = {}
-        self._uniform: dict[_Kind, Floats] = {}
+        self._uniform: dict[_LayerKind, Floats] = {}
 
     def reduce(self, record: AttentionRecord) -> None:
         """Take in the weights of one attention call."""
@@ -168,7 +168,7 @@ class Rows:
             finite &= np.isfinite(layer_sums).all((1, 2))
         return Found(self._tokens, layers, sums, chance, divisors, finite)
 
-    def _kind(self, record: AttentionRecord) -> _Kind:
+    def _kind(self, record: AttentionRecord) -> _LayerKind:
         """What the layer of a call sees; layers of one kind share it."""
         mask = record.mask
         if mask is None and (record.is_causal or self._causal) == self._causal:
@@ -179,7 +179,7 @@ class Rows:
             self._by_mask[key] = kept, self._kind_seen(record)
         return self._by_mask[key][1]
 
-    def _kind_seen(self, record: AttentionRecord) -> _Kind:
+    def _kind_seen(self, record: AttentionRecord) -> _LayerKind:
         seen = record.visible()
         assert seen is not None
         there = torch.arange(self._width, device=seen.device) < self._lengths.to(seen.device)[:, None]
@@ -195,7 +195,7 @@ class Rows:
         self._kinds.append((kind, seen))
         return kind
 
-    def _kind_of(self, seen: Tensor | None, device: torch.device) -> _Kind:
+    def _kind_of(self, seen: Tensor | None, device: torch.device) -> _LayerKind:
         """The kind of layer that sees this ``[input head|1 query key]``; None for what is plain."""
         heads = 1 if seen is None else seen.shape[1]
         rows = np.zeros((len(self._tokens), len(self._measures), heads, self._width))
@@ -206,9 +206,9 @@ class Rows:
             selected, of = definitions.selection(self._measures, item, sight)
             rows[place, :, :, :size] = selected.reshape(len(selected), heads, size)
             divisors[place] = of.reshape(len(of), heads)
-        return _Kind(seen, torch.as_tensor(rows, device=device), divisors)
+        return _LayerKind(seen, torch.as_tensor(rows, device=device), divisors)
 
-    def _sum(self, statistics: RowStatistics, kind: _Kind) -> Floats:
+    def _sum(self, statistics: RowStatistics, kind: _LayerKind) -> Floats:
         """Sums over the rows that count, ``[input measure head]``."""
         sums: list[Tensor] = []
         extra_rows = iter(statistics.extras)
@@ -229,7 +229,7 @@ class Rows:
                 sums.append((row.double() * counted).sum(-1))
         return torch.stack(sums, 1).cpu().numpy()
 
-    def _chance(self, record: AttentionRecord, kind: _Kind) -> Floats:
+    def _chance(self, record: AttentionRecord, kind: _LayerKind) -> Floats:
         """Sums of uniform attention over the visible keys, ``[input measure head|1]``."""
         if kind not in self._uniform:
             plain = kind.seen is None and not self._wanted.extras
@@ -247,7 +247,7 @@ class Rows:
         offsets = {offset: weight * (not causal or offset <= 0) for offset in self._wanted.offsets}
         return RowStatistics((mass / keys[..., None])[:, None], offsets, -weight.log(), weight)
 
-    def _blank(self, record: AttentionRecord, kind: _Kind) -> RowStatistics:
+    def _blank(self, record: AttentionRecord, kind: _LayerKind) -> RowStatistics:
         """Uniform attention over the keys that are seen: that of heads whose queries are 0."""
         inputs, _, tokens, _ = record.shape
         zeros = torch.zeros(inputs, kind.heads, tokens, 1, dtype=torch.float64, device=record.q.device)

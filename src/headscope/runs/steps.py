@@ -16,9 +16,9 @@ from headscope.runs.checkpoint import Folder
 from headscope.runs.engines import engine_of
 from headscope.runs.identity import identity
 from headscope.runs.options import RunOptions
-from headscope.runs.outcome import Given, Outcome
+from headscope.runs.outcome import Outcome, SentBlock
 from headscope.runs.progress import bar
-from headscope.runs.read import Read
+from headscope.runs.read import ReadBlocks
 from headscope.runs.reduce import reduce
 from headscope.runs.safefile import Arrays
 
@@ -28,20 +28,20 @@ Step = Callable[[T, Callable[[int], None]], Arrays]
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _StepRows:
     """What steps gave, in order."""
 
     rows: tuple[Arrays, ...]
 
-    def __add__(self, other: Self) -> _Rows:
-        return _Rows(self.rows + other.rows)
+    def __add__(self, other: Self) -> _StepRows:
+        return _StepRows(self.rows + other.rows)
 
     def to_arrays(self) -> Arrays:
         """All of it as arrays."""
         return {f"{n:08d}/{name}": array for n, row in enumerate(self.rows) for name, array in row.items()}
 
     @classmethod
-    def of(cls, arrays: Arrays) -> _Rows:
+    def of(cls, arrays: Arrays) -> _StepRows:
         """What `to_arrays` gave."""
         rows: defaultdict[str, dict[str, npt.NDArray[Any]]] = defaultdict(dict)
         for name, array in arrays.items():
@@ -51,13 +51,13 @@ class _Rows:
 
 
 @dataclass(frozen=True)
-class _Work(Generic[T]):
+class _StepWork(Generic[T]):
     """What the items of a unit give."""
 
     step: Step[T]
 
-    def __call__(self, unit: Sequence[Given], done: Callable[[int], None]) -> Outcome[_Rows]:
-        return Outcome(_Rows(tuple(self.step(item, done) for given in unit for (item,) in given)))
+    def __call__(self, unit: Sequence[SentBlock], done: Callable[[int], None]) -> Outcome[_StepRows]:
+        return Outcome(_StepRows(tuple(self.step(item, done) for given in unit for (item,) in given)))
 
 
 class Steps:
@@ -114,21 +114,21 @@ class Steps:
         options, workers = self._options, self._workers
         with ExitStack() as stack:
             shown = stack.enter_context(bar(corpus, total, options.progress, title))
-            folder: Folder[_Rows] | None = None
+            folder: Folder[_StepRows] | None = None
             if options.resume is not None:
                 run, now = {**self._run, "stage": stage}, workers.circumstances(self._model)
-                folder = Folder(Path(options.resume) / stage, run, _Rows.of, circumstances=now)
+                folder = Folder(Path(options.resume) / stage, run, _StepRows.of, circumstances=now)
                 stack.enter_context(folder)
             count = 0
 
-            def reached(item: T, passed: bool, _: Read) -> None:
+            def reached(item: T, passed: bool, _: ReadBlocks) -> None:
                 nonlocal count
                 count += size(item)
                 (shown.passed if passed else shown.at)(shown.place(count))
 
             reduced = reduce(
-                (Given(number, [[item]], repr(digest(item))) for number, item in enumerate(items)),
-                lambda units: workers.results([self._model], _Work(step), shown.begun(units), shown),
+                (SentBlock(number, [[item]], repr(digest(item))) for number, item in enumerate(items)),
+                lambda units: workers.results([self._model], _StepWork(step), shown.begun(units), shown),
                 folder=folder,
                 place=lambda block: block.batches[0][0],
                 reached=reached,

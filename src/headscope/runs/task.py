@@ -20,7 +20,7 @@ from headscope.models import Model
 from headscope.models.finite import not_finite
 from headscope.runs import passes
 from headscope.runs.batches import tokens_of, worked
-from headscope.runs.rows import Found, Rows, by_matrix
+from headscope.runs.rows import Found, RowSums, by_matrix
 
 _MATRICES: tuple[Matrix, ...] = get_args(Matrix)
 _ROUTE, _OBJECTIVE = "route ", "objective "
@@ -101,7 +101,9 @@ class Task:
             measures = [measure for measure in self.measures if measure.matrix == matrix]
             if not measures:
                 continue
-            make = partial(Rows, self.model, measures, smoothing=SMOOTHING[self.preset], routes=self.routes)
+            make = partial(
+                RowSums, self.model, measures, smoothing=SMOOTHING[self.preset], routes=self.routes
+            )
             if matrix == "weights":
                 changed = partial(make, change=self.change)
                 results[matrix] = passes.weights(

@@ -63,13 +63,13 @@ def bootstrap(
     _, width = shape_of(values, design)
     documents = np.unique(design.document)
     parts = [
-        (columns, _Part(values[np.ix_(there, columns)], there, design, documents, covariates))
+        (columns, _InfluencePart(values[np.ix_(there, columns)], there, design, documents, covariates))
         for there, columns in patterns(values)
     ]
     return against(parts, family, width, lambda count: randoms(len(documents), width, count, seed), draws)
 
 
-class _Part:
+class _InfluencePart:
     """The figures that the same inputs have, by the influence of documents of a kind."""
 
     def __init__(

@@ -45,7 +45,7 @@ class Tested:
     permutations: int
 
 
-class Part(Protocol):
+class FigurePart(Protocol):
     """Figures that the same inputs have, and their statistics.
 
     Attributes:
@@ -68,7 +68,7 @@ class Part(Protocol):
 
 
 def against(
-    parts: Sequence[tuple[Ints, Part]],
+    parts: Sequence[tuple[Ints, FigurePart]],
     family: Ints | None,
     width: int,
     blocks: Callable[[int], Iterator[npt.NDArray[Any]]],

@@ -47,7 +47,8 @@ def permute(
     """
     inputs, width = shape_of(values, design)
     parts = [
-        (columns, _Part(values[np.ix_(there, columns)], there, design)) for there, columns in patterns(values)
+        (columns, _PermutedPart(values[np.ix_(there, columns)], there, design))
+        for there, columns in patterns(values)
     ]
 
     return against(parts, family, width, lambda count: randoms(inputs, width, count, seed), permutations)
@@ -77,7 +78,7 @@ def nearer(distances: Floats, member: Floats, *, permutations: int, seed: int = 
     return float(p_value(as_near, permutations))
 
 
-class _Part:
+class _PermutedPart:
     """The figures that the same inputs have, by units that are permuted.
 
     A unit is a document of one group, of stratum 0, or an input of a document of both groups, which is its stratum.

@@ -285,7 +285,7 @@ def paired(s: AnyFloats, n: AnyFloats, t: AnyFloats, m: AnyFloats) -> Gain:
 
 
 @dataclass
-class Ratios:
+class HitRatios:
     """Ratios of sums over clusters, of several predictors: accuracies, precision, recall or F1.
 
     Attributes:
@@ -399,7 +399,7 @@ class HeldOut:
         return float(low), float(high)
 
     def over(self, right: AnyFloats, size: AnyFloats) -> Gain:
-        """How much better this is than a predictor, ``[cluster 1]`` as in `Ratios`: of pairs."""
+        """How much better this is than a predictor, ``[cluster 1]`` as in `HitRatios`: of pairs."""
         gain = paired(self.right, self.size, right, size)
         more = np.asarray(gain.value)
         return Gain(float(more.mean()), _error(np.asarray(gain.se), more), self.documents)
@@ -431,11 +431,11 @@ class Resampling:
         self._chances = answers.chances()
         self._seed = seed
 
-    def of(self, instances: Bools) -> Ratios:
+    def of(self, instances: Bools) -> HitRatios:
         """Accuracies on some of the instances, over the clusters that have any of them."""
         right, size = self.sums(instances)
         there = size[:, 0] > 0
-        return Ratios(right[there], size[there], self._seed)
+        return HitRatios(right[there], size[there], self._seed)
 
     def sums(self, instances: Bools) -> tuple[Singles, Floats]:
         """How many of some instances each predictor gets right, ``[cluster predictor]``, and of how many."""

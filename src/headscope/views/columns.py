@@ -61,7 +61,7 @@ def kind_of(key: Tokens) -> Kind:
     return "images" if key.boxes is not None and np.isfinite(key.boxes[~key.special]).all() else "text"
 
 
-class Column(NamedTuple):
+class HeadColumn(NamedTuple):
     """One figure of every head, ``[layer head]`` (NaN: none), from this input or from a corpus."""
 
     name: str
@@ -93,11 +93,11 @@ def _offset(name: str) -> float:
         return math.inf
 
 
-def from_input(included: Included) -> list[Column]:
+def from_input(included: Included) -> list[HeadColumn]:
     """Figures of every shown head on this very input, over the rows that `headscope.measure` counts for each."""
     maps, layers = included.maps, included.cut(included.maps.layers, "weights")
     square = maps.kind != "cross" and len(maps.query) == len(maps.key)
-    columns: list[Column] = []
+    columns: list[HeadColumn] = []
     if len(maps.query) == 0:
         return columns
     kind = kind_of(maps.key)
@@ -118,7 +118,7 @@ def from_input(included: Included) -> list[Column]:
             for place, heads, layer in zip(included.places, included.heads, layers, strict=True)
         ]
         if kind == "text" or any(np.isfinite(row).any() for row in rows):
-            columns.append(Column(measure.name, measure.title, measure.units, "input", _rectangle(rows)))
+            columns.append(HeadColumn(measure.name, measure.title, measure.units, "input", _rectangle(rows)))
     return columns
 
 
@@ -132,21 +132,23 @@ def _mean(
     return np.where(number > 0, (rows * counted).sum(-1) / np.maximum(number, 1), np.nan)
 
 
-def from_scores(name: str, title: str, units: str, scores: Sequence[AnyFloats]) -> Column:
+def from_scores(name: str, title: str, units: str, scores: Sequence[AnyFloats]) -> HeadColumn:
     """A figure that was computed of every shown head of this input, ``[head]`` a layer."""
-    return Column(name, title, units, "input", _rectangle(scores))
+    return HeadColumn(name, title, units, "input", _rectangle(scores))
 
 
-def from_corpus(measures: xr.Dataset, index: Sequence[int], heads: Sequence[Sequence[int]]) -> list[Column]:
+def from_corpus(
+    measures: xr.Dataset, index: Sequence[int], heads: Sequence[Sequence[int]]
+) -> list[HeadColumn]:
     """Figures of a corpus, for the layers and heads that are shown, by the model's own indices."""
     across = range(1 + max(map(max, heads)))
     every = measures.reindex(layer=list(index), head=list(across))
-    columns: list[Column] = []
+    columns: list[HeadColumn] = []
     for name in measure_names(measures):
         values = every[name].transpose("layer", "head").values
         attrs = cast(Mapping[str, Any], measures[name].attrs)
         columns.append(
-            Column(
+            HeadColumn(
                 f"corpus:{name}",
                 plain_text(str(attrs.get("title", name.replace("_", " ")))),
                 plain_text(str(attrs.get("units", ""))),

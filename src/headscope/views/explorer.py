@@ -23,8 +23,8 @@ from headscope.errors import HeadscopeWarning, InputError, ShapeError
 from headscope.measures.dataset import unseen
 from headscope.views import fold, highlights
 from headscope.views.blobs import ArrayRef, Blobs, Vectors
-from headscope.views.columns import Column, from_corpus, from_input, from_scores
-from headscope.views.images import Blocks, blocks, coarse, in_words, looks, of_blocks, together
+from headscope.views.columns import HeadColumn, from_corpus, from_input, from_scores
+from headscope.views.images import PatchBlocks, blocks, coarse, in_words, looks, of_blocks, together
 from headscope.views.inputs import Included, Input, piece_labels, runs, word_labels
 from headscope.views.lab import FiguresPayload, LabInfo, ViewsPayload
 from headscope.views.page import page, plain_text
@@ -51,7 +51,7 @@ from headscope.views.state import STATE, check_state
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["STATE", "Input", "Options", "explorer_page", "explorer_payload", "views_page"]
+__all__ = ["STATE", "Input", "ExplorerOptions", "explorer_page", "explorer_payload", "views_page"]
 
 THUMB = 64
 """The largest side of a thumbnail, in pixels."""
@@ -63,7 +63,7 @@ _SMALL = 4_000_000  # weights of a part that the page decodes whole; the grid of
 _LARGE = 50_000_000  # bytes of a page that is said to be large
 
 
-class Options(TypedDict, total=False):
+class ExplorerOptions(TypedDict, total=False):
     """The keywords of `explorer_payload` beside the inputs and their state."""
 
     title: str | None
@@ -162,7 +162,7 @@ def explorer_payload(
 
 
 def explorer_page(
-    inputs: Sequence[Input], *, state: Mapping[str, Any] | None = None, **options: Unpack[Options]
+    inputs: Sequence[Input], *, state: Mapping[str, Any] | None = None, **options: Unpack[ExplorerOptions]
 ) -> str:
     """The explorer as HTML that needs nothing else; arguments as for `explorer_payload`."""
     return views_page([explorer_payload(inputs, state=state, **options)])
@@ -284,7 +284,9 @@ def _part(
     return info
 
 
-def _add_together(info: PartInfo, blobs: Blobs, included: Included, few: Blocks | None, exact: bool) -> None:
+def _add_together(
+    info: PartInfo, blobs: Blobs, included: Included, few: PatchBlocks | None, exact: bool
+) -> None:
     """All heads of each layer as one map, and rollout or why there is none."""
     combined = together(included)
     for name, matrices in (("means", combined.means), ("rollout", combined.rollout)):
@@ -296,7 +298,7 @@ def _add_together(info: PartInfo, blobs: Blobs, included: Included, few: Blocks 
 
 
 def _cut(
-    included: Included, matrices: Sequence[npt.NDArray[Any]], name: str, few: Blocks | None
+    included: Included, matrices: Sequence[npt.NDArray[Any]], name: str, few: PatchBlocks | None
 ) -> list[npt.NDArray[Any]]:
     """What is shown of a matrix per pair: its layers and heads, from blocks of queries where these are shown."""
     cut = included.cut(matrices, name)
@@ -414,7 +416,7 @@ def _quantity(
     return info
 
 
-def _column(blobs: Blobs, column: Column) -> MeasureColumn:
+def _column(blobs: Blobs, column: HeadColumn) -> MeasureColumn:
     return MeasureColumn(
         name=column.name,
         title=column.title,

@@ -116,7 +116,7 @@ def _short(figures: Iterable[float]) -> list[float]:
     return [round(float(figure), 4) if figure == figure else -1.0 for figure in figures]
 
 
-class Link(NamedTuple):
+class HighlightLink(NamedTuple):
     """What a head looks at: from a query to a key by their places (−1: there is none), and how far it stands out.
 
     Of a picture or a sound `key` is the number of a part of it, and `query` −1: all queries.
@@ -128,7 +128,7 @@ class Link(NamedTuple):
     score: float
 
 
-def links(included: Included) -> list[Link]:
+def links(included: Included) -> list[HighlightLink]:
     """The link of each shown head that stands out most, between two words that say something.
 
     It stands out by what it is above: the mean that its key gets from other queries (a sink gets as much from all),
@@ -152,9 +152,9 @@ def links(included: Included) -> list[Link]:
     return [_link(weights, seen, worth, square) for weights, seen in included.weights()]
 
 
-def _link(weights: AnyFloats, seen: Bools, worth: Floats, square: bool) -> Link:
+def _link(weights: AnyFloats, seen: Bools, worth: Floats, square: bool) -> HighlightLink:
     if not (seen & (worth > 0)).any():
-        return Link(-1, -1, 0.0, 0.0)
+        return HighlightLink(-1, -1, 0.0, 0.0)
     others = (weights.sum(0, dtype=np.float64) - weights) / np.maximum(seen.sum(0) - 1, 1)
     above = np.where(seen & (worth > 0), (weights - others) * worth, -np.inf)
     query, key = divmod(int(above.argmax()), above.shape[1])
@@ -163,7 +163,7 @@ def _link(weights: AnyFloats, seen: Bools, worth: Floats, square: bool) -> Link:
     if square and len(along) > 1:
         mean = (float(along.sum(dtype=np.float64)) - weight) / (len(along) - 1)
         score = min(score, (weight - mean) * float(worth[query, key]))
-    return Link(query, key, weight, max(0.0, score))
+    return HighlightLink(query, key, weight, max(0.0, score))
 
 
 def _worth(tokens: Tokens) -> Floats:
@@ -174,7 +174,7 @@ def _worth(tokens: Tokens) -> Floats:
     return np.where(mask(tokens, "special") | within(tokens), 0.0, says * np.where(small, SMALL, 1.0))
 
 
-def parts(included: Included) -> list[Link]:
+def parts(included: Included) -> list[HighlightLink]:
     """The part of the picture (a ninth) or of the sound (a tenth) on which each shown head stands out most.
 
     Its share is a mean over queries (of a text with a picture in it over those of the text), and stands out by what it
@@ -184,13 +184,15 @@ def parts(included: Included) -> list[Link]:
     text = reading(maps.query)
     rows = slice(None) if text is None else text
     member = np.eye(1 + max(THIRDS**2, TENTHS))[part_of(maps.key)][:, :-1]
-    standing: list[Link] = []
+    standing: list[HighlightLink] = []
     for weights, sight in included.weights():
         seen = sight[rows]
         even = ((seen @ member) / np.maximum(seen.sum(-1, keepdims=True), 1)).mean(0)
         shares = weights[rows].mean(0, dtype=np.float64) @ member
         best = int((shares - even).argmax())
-        standing.append(Link(-1, best, float(shares[best]), max(0.0, float(shares[best] - even[best]))))
+        standing.append(
+            HighlightLink(-1, best, float(shares[best]), max(0.0, float(shares[best] - even[best])))
+        )
     return standing
 
 

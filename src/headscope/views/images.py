@@ -81,7 +81,7 @@ def _unrolled(maps: AttentionMaps) -> str | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Blocks:
+class PatchBlocks:
     """Patches put together, `side` × `side` neighbours at a time; other tokens stay by themselves.
 
     Attributes:
@@ -122,7 +122,7 @@ class Blocks:
 _known: WeakKeyDictionary[AttentionMaps, dict[int, AttentionMaps]] = WeakKeyDictionary()
 
 
-def blocks(included: Included, side: int = 1) -> Blocks | None:
+def blocks(included: Included, side: int = 1) -> PatchBlocks | None:
     """The blocks whose queries a view shows, of at least `side` patches a side; None where it has room for each patch.
 
     Maps of texts and causal ones are shown whole: nobody could say what a block of theirs sees.
@@ -143,7 +143,7 @@ def blocks(included: Included, side: int = 1) -> Blocks | None:
     return grouped
 
 
-def in_words(included: Included, blocks: Blocks) -> str:
+def in_words(included: Included, blocks: PatchBlocks) -> str:
     """Why a view has blocks of patches, and how each patch is shown."""
     heads, tokens = sum(map(len, included.heads)), len(included.maps.query)
     weights = tokens * len(included.maps.key)
@@ -159,7 +159,7 @@ def in_words(included: Included, blocks: Blocks) -> str:
     )
 
 
-def blocked(tokens: Tokens, side: int) -> Blocks:
+def blocked(tokens: Tokens, side: int) -> PatchBlocks:
     """The axis whose tokens are blocks of `side` × `side` patches. Patches may stand in any order.
 
     >>> blocked(hs.Grid(3, 3, ["[CLS]"], hs.Picture(np.zeros((9, 9, 3), np.uint8))), 2).tokens.pieces
@@ -185,14 +185,14 @@ def blocked(tokens: Tokens, side: int) -> Blocks:
             union[block] = [*boxes[mine, :2].min(0), *boxes[mine, 2:].max(0)]
             spans = ((axis[mine].min(), axis[mine].max()) for axis in (row, column))
             pieces[block] = "patches[{},{}]".format(*(_span(*span) for span in spans))
-    return Blocks(side, of, replace(tokens.take(first), pieces=pieces, boxes=union))
+    return PatchBlocks(side, of, replace(tokens.take(first), pieces=pieces, boxes=union))
 
 
 def _span(low: int, high: int) -> str:
     return str(low) if low == high else f"{low}-{high}"
 
 
-def coarse(maps: AttentionMaps, blocks: Blocks | None) -> AttentionMaps:
+def coarse(maps: AttentionMaps, blocks: PatchBlocks | None) -> AttentionMaps:
     """Maps from blocks to tokens, each row the mean of its tokens' rows; the same maps where there are no blocks."""
     if blocks is None:
         return maps
@@ -202,7 +202,7 @@ def coarse(maps: AttentionMaps, blocks: Blocks | None) -> AttentionMaps:
     return made[blocks.side]
 
 
-def put_together(maps: AttentionMaps, query: Blocks | None, key: Blocks | None) -> AttentionMaps:
+def put_together(maps: AttentionMaps, query: PatchBlocks | None, key: PatchBlocks | None) -> AttentionMaps:
     """Maps between blocks: to a block the sum over its tokens, from it the mean, as with words.
 
     None leaves a side as it is. Clark et al. 2019, §4.1.
@@ -229,7 +229,7 @@ def put_together(maps: AttentionMaps, query: Blocks | None, key: Blocks | None) 
     )
 
 
-def of_blocks(link: LinkInfo, blocks: Blocks | None) -> LinkInfo:
+def of_blocks(link: LinkInfo, blocks: PatchBlocks | None) -> LinkInfo:
     """A gold link whose queries are blocks."""
     if blocks is None:
         return link

@@ -22,7 +22,7 @@ from headscope.core.saving import PAGES, check_place, replacing
 from headscope.core.validation import validated
 from headscope.errors import InputError, MissingError
 from headscope.views.blobs import Blobs
-from headscope.views.explorer import Options, add_quantity, explorer_payload, views_page
+from headscope.views.explorer import ExplorerOptions, add_quantity, explorer_payload, views_page
 from headscope.views.inputs import Input
 from headscope.views.page import plain_text
 from headscope.views.payload import Added, ExplorerPayload, ExplorerState
@@ -167,7 +167,7 @@ class View(Showable):
         *,
         compute: Callable[[str], Sequence[Computed]] | None = None,
         explain: Explain | None = None,
-        **options: Unpack[Options],
+        **options: Unpack[ExplorerOptions],
     ) -> None:
         """Arguments as for `headscope.views.explorer.explorer_payload`; raises what it raises.
 

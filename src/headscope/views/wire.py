@@ -235,10 +235,10 @@ class TokenizerInfo(TypedDict):
     named: dict[str, int]
     mask: int | None
     types: bool
-    probes: list[Probe]
+    probes: list[ProbeText]
 
 
-class Probe(TypedDict):
+class ProbeText(TypedDict):
     """A text, and its ids."""
 
     text: str

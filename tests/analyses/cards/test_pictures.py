@@ -10,7 +10,7 @@ import torch
 import transformers
 
 import headscope as hs
-from headscope.analyses.cards.run import Scored, choose_examples
+from headscope.analyses.cards.run import CardOrder, choose_examples
 from headscope.core.heads import Head
 from headscope.models import Model
 from tests.helpers.small_models import sharpen
@@ -39,7 +39,7 @@ def pictures() -> list[Any]:
 
 def test_pictures_are_scored_in_their_order_and_none_comes_twice(dinov2: Model) -> None:
     corpus = hs.corpora.images(pictures())
-    scored = {head: Scored("distance_share") for head in HEADS}
+    scored = {head: CardOrder("distance_share") for head in HEADS}
     chosen = choose_examples(dinov2, corpus.encoded(dinov2), scored, {}, count=20)
     assert chosen.inputs == 7
     names = [example.source for example in chosen.examples]

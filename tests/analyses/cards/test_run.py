@@ -10,14 +10,14 @@ import pytest
 
 import headscope as hs
 from headscope.analyses.cards import run as cards
-from headscope.analyses.cards.run import Scored, choose_examples
+from headscope.analyses.cards.run import CardOrder, choose_examples
 from headscope.corpora import Example
 
 SUBJECTS = ("the cat", "a very old dog", "nobody", "the children of the village", "my aunt")
 VERBS = ("slept .", "saw the moon , and then the stars .", "ran ?", "sang a song to the king !", "left")
 TEXTS = [f"{subject} {verb}" for subject in SUBJECTS for verb in VERBS]
 PREVIOUS, NONE = hs.Head(0, 2), hs.Head(3, 4)
-SCORED = {PREVIOUS: Scored("previous")}
+SCORED = {PREVIOUS: CardOrder("previous")}
 
 
 def examples(model: Any) -> Iterator[Example]:
@@ -94,7 +94,7 @@ def test_little_is_kept_of_a_long_corpus(demo: Any, monkeypatch: Any) -> None:
         assert set(kept.inputs) <= {*kept.top.ravel().tolist(), *kept.sample}
 
     monkeypatch.setattr(cards, "_add", counted)
-    only = {hs.Head(layer, head): Scored("previous") for layer in range(6) for head in range(12)}
+    only = {hs.Head(layer, head): CardOrder("previous") for layer in range(6) for head in range(12)}
     choose_examples(demo, examples(demo), only, {}, count=2)
     assert len(sizes) == 13
     assert max(sizes) < len(TEXTS)

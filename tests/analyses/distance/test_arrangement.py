@@ -19,7 +19,7 @@ from headscope.analyses.distance.arrangement import (
     same_layer,
     tree,
 )
-from headscope.analyses.distance.section import Clusters
+from headscope.analyses.distance.section import HeadPlane
 from headscope.analyses.distance.statistics import PairDocuments, dataset
 from headscope.core.heads import Head
 from headscope.errors import InputError
@@ -164,7 +164,7 @@ def test_what_cannot_be_tested() -> None:
         first_and_last(one)
     with pytest.raises(InputError, match="permutations: expected at least 1, found 0"):
         same_layer(one, permutations=0)
-    assert Clusters(one).lines() == []
-    assert len(Clusters(labelled(DISTANCES, [0, 0, 1, 1, 4])).lines()) == 2
+    assert HeadPlane(one).lines() == []
+    assert len(HeadPlane(labelled(DISTANCES, [0, 0, 1, 1, 4])).lines()) == 2
     with pytest.raises(InputError, match="two heads or more, found 1"):
         head_map(labelled(np.zeros((1, 1)), [0]))

@@ -48,27 +48,27 @@ def test_shards_are_merged_to_the_whole(demo: Any, tmp_path: Path, name: str) ->
 def test_a_run_that_was_ended_goes_on(
     demo: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    from headscope.analyses.links.engine import Engine
+    from headscope.analyses.links.engine import LinkEngine
 
     function, read, options = RUNS[name]
     corpus = read(tmp_path)
     whole = function(demo, corpus, **options)
-    run, calls = Engine.run, 0
+    run, calls = LinkEngine.run, 0
 
-    def failing(self: Engine, batch: Any) -> Any:
+    def failing(self: LinkEngine, batch: Any) -> Any:
         nonlocal calls
         calls += 1
         if calls == 3:
             raise KeyboardInterrupt
         return run(self, batch)
 
-    monkeypatch.setattr(Engine, "run", failing)
+    monkeypatch.setattr(LinkEngine, "run", failing)
     with pytest.raises(KeyboardInterrupt):
         function(demo, corpus, **options, resume=tmp_path / "kept")
     done = calls
     same(function(demo, corpus, **options, resume=tmp_path / "kept"), whole)
     again = calls - done
-    monkeypatch.setattr(Engine, "run", run)
+    monkeypatch.setattr(LinkEngine, "run", run)
     assert done + again == 1 + len(list(corpus)) // 3  # the blocks before were not run again
     with pytest.raises(InputError, match="a checkpoint of another run: options"):
         function(demo, corpus, **{**options, "limit": 10}, resume=tmp_path / "kept")

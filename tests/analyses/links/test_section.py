@@ -11,7 +11,7 @@ import xarray as xr
 
 import headscope as hs
 from headscope.analyses.links.examples import _sentence, _shown, section
-from headscope.analyses.links.questions import Asked, Way, question
+from headscope.analyses.links.questions import AskedExample, Way, question
 from headscope.analyses.links.run import Links
 from headscope.analyses.links.section import Drawn, Linked
 from headscope.analyses.links.statistics import dataset, table
@@ -102,11 +102,11 @@ def test_what_garbles_a_page_is_replaced() -> None:
     assert missing == "None among the 4 sentences that were drawn."
 
 
-def asked(demo: Model, links: list[Link], **given: Any) -> Asked:
+def asked(demo: Model, links: list[Link], **given: Any) -> AskedExample:
     example = Example(words=["the", "old", "cat", "saw", "its", "tail"], **given)
     example = replace(example, tokens=demo.from_words(example.words or (), example.pair_words))
     assert example.tokens is not None
-    return Asked.of(example, 0, question(links, WAYS, example.tokens))
+    return AskedExample.of(example, 0, question(links, WAYS, example.tokens))
 
 
 @pytest.mark.parametrize("direction", ["row", "column"])

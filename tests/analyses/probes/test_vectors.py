@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headscope.analyses.probes.gather import Vectors, read_vectors
+from headscope.analyses.probes.gather import WordVectors, read_vectors
 from headscope.errors import CorpusError
 
 VOCABULARY = {"The": 0, "cat": 1, "gnu": 2, ". .": 3, "THE": 4}
@@ -52,7 +52,7 @@ def test_broken_files(tmp_path: Path, text: str, message: str) -> None:
 
 def test_standardised() -> None:
     values = np.array([[1, 5], [3, 5], [100, 100], [0, 0]], np.float32)
-    found = Vectors("v", values, np.array([True, True, True, False])).standardised(2)
+    found = WordVectors("v", values, np.array([True, True, True, False])).standardised(2)
     np.testing.assert_allclose(found[:2].mean(0), 0, atol=1e-7)
     assert found[:2].std() == pytest.approx(1)
     np.testing.assert_array_equal(found[3], 0)

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import headscope as hs
-from headscope.analyses.why.asked import Asked
+from headscope.analyses.why.asked import AskedPrompt
 from headscope.analyses.why.passes import Masked, Passes, by_head
 from tests.helpers.asked import KINDS, Doubled, by_hand, sources, sure
 
@@ -25,7 +25,7 @@ def test_slopes_are_derivatives_and_masks_are_edits(kind: str, monkeypatch: pyte
         slopes_and_masks(asked, step=2e-2, close=2e-3)
 
 
-def slopes_and_masks(asked: Asked, *, step: float, close: float) -> None:
+def slopes_and_masks(asked: AskedPrompt, *, step: float, close: float) -> None:
     spans = sources(asked)
     passes = Passes(asked, spans)
     slopes = passes.slopes(torch.ones(1, len(asked.targets)))

@@ -10,7 +10,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 import headscope as hs
-from headscope.analyses.why.asked import Asked, ask
+from headscope.analyses.why.asked import AskedPrompt, ask
 from headscope.analyses.why.passes import Masked, Passes
 from tests.helpers.asked import Doubled, _class, _text, sources  # pyright: ignore[reportPrivateUsage]
 from tests.helpers.vision_models import TEN
@@ -31,7 +31,7 @@ class Blind(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-def _sees() -> Asked:
+def _sees() -> AskedPrompt:
     module, processor = TEN["Qwen2-VL"]()
     for parameter in module.parameters():
         torch.nn.init.normal_(parameter, std=0.2)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from headscope.analyses.record import Analysis
-from headscope.analyses.shown import Shown, of_result
+from headscope.analyses.shown import ShownResult, of_result
 from headscope.core.heads import Head
 from headscope.core.saving import TABLES
 from headscope.errors import InputError
@@ -72,14 +72,14 @@ def run(
     return alignment_heads(model, corpora.spoken(choose, strict=strict), **options)
 
 
-def shown(result: Any, *, analysis: Analysis, choose: Any = None, write: bool = False) -> Shown:
+def shown(result: Any, *, analysis: Analysis, choose: Any = None, write: bool = False) -> ShownResult:
     """When each word was said, or the heads that were chosen."""
     from headscope.measures.dataset import description
     from headscope.views.blocks import rows_of
 
     if choose is None:
         used = f"heads: {_named(result.attrs['heads'])} ({result.attrs['chosen_by']})"
-        return Shown(result, rows_of(result, of="align", most=len(result)), remarks=[used])
+        return ShownResult(result, rows_of(result, of="align", most=len(result)), remarks=[used])
     shown = of_result(result, analysis=analysis)
     about = description(result)
     used = _named(about["heads"])

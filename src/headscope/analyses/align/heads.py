@@ -13,7 +13,7 @@ from typing import Any, Unpack
 import numpy as np
 import xarray as xr
 
-from headscope.analyses.align.listen import Heard, description, listen, median_width
+from headscope.analyses.align.listen import RecordingMaps, description, listen, median_width
 from headscope.analyses.align.statistics import by_word, dataset, entered, frames_of, smoothed
 from headscope.analyses.options import Stepping, with_options
 from headscope.analyses.result import returns_result
@@ -160,7 +160,7 @@ def _digest(example: Example) -> str:
     return hashlib.sha256(b"".join(spelled_out(example))).hexdigest()
 
 
-def _heard(model: Model, example: Example) -> Heard:
+def _heard(model: Model, example: Example) -> RecordingMaps:
     if example.audio is None or example.words is None or example.times is None:
         raise InputError("expected audio, words and their times, found none")
     if len(example.times) != len(example.words):
@@ -174,7 +174,7 @@ def _heard(model: Model, example: Example) -> Heard:
     return heard
 
 
-def _spans(heard: Heard, example: Example) -> Ints:
+def _spans(heard: RecordingMaps, example: Example) -> Ints:
     """The frames of each word. Raises `InputError` for a word that is not in the sound."""
     frames = next(iter(heard.layers.values())).shape[-1]
     spans = frames_of(example.times or (), heard.seconds)
@@ -193,7 +193,7 @@ def _right(most: Ints, spans: Ints) -> Floats:
     return ((most >= spans[:, 0]) & (most < spans[:, 1])).sum(-1).astype(np.float64)
 
 
-def _off(scores: Floats, heard: Heard, example: Example) -> Floats:
+def _off(scores: Floats, heard: RecordingMaps, example: Example) -> Floats:
     """How far the times by these scores are off, summed over words, in seconds, ``[... token frame] -> [...]``.
 
     Of a word it is the mean of its beginning's and its end's error.

@@ -23,7 +23,7 @@ from headscope.models.audio import spoken
 from headscope.models.model import uncached
 
 
-class Heard(NamedTuple):
+class RecordingMaps(NamedTuple):
     """The cross attention of a recording.
 
     Attributes:
@@ -42,7 +42,9 @@ class Heard(NamedTuple):
         return np.stack([self.layers[layer][head] for layer, head in heads])
 
 
-def listen(model: Model, audio: Audio, words: Sequence[str], layers: Sequence[int] | None = None) -> Heard:
+def listen(
+    model: Model, audio: Audio, words: Sequence[str], layers: Sequence[int] | None = None
+) -> RecordingMaps:
     """The cross attention of all layers of the decoder, or of some, for what was said."""
     speech = spoken(model, audio, words)
     assert speech.tokens.word_ids is not None
@@ -58,7 +60,7 @@ def listen(model: Model, audio: Audio, words: Sequence[str], layers: Sequence[in
 
     with torch.no_grad(), recording(model.module, keep), running(model, speech.inputs):
         model.module(**speech.inputs, **uncached(model.module))
-    return Heard(dict(sorted(maps.items())), np.where(rows >= 0, rows - first, -1), speech.seconds)
+    return RecordingMaps(dict(sorted(maps.items())), np.where(rows >= 0, rows - first, -1), speech.seconds)
 
 
 def chosen_heads(model: Model, heads: Sequence[AnyHead] | None) -> tuple[list[Head], str]:

@@ -15,7 +15,7 @@ import xarray as xr
 from torch import Tensor, nn
 
 from headscope.analyses.artefacts import statistics
-from headscope.analyses.artefacts.statistics import MEASURES, TAU, Seen
+from headscope.analyses.artefacts.statistics import MEASURES, TAU, SeenPicture
 from headscope.analyses.options import Through, with_options
 from headscope.analyses.result import returns_result
 from headscope.attention.recording import Hooks, first
@@ -233,13 +233,13 @@ class _Look:
             for values, picture in zip(most, tokens, strict=True)
         ]
 
-    def measured(self, batch: Sequence[Example]) -> tuple[Any, list[Seen]]:
+    def measured(self, batch: Sequence[Example]) -> tuple[Any, list[SeenPicture]]:
         """What heads give to artefacts, and what is known of each picture."""
         with self.states.watching(self._reduced) as reduced:
             rows = self._task.measured(batch)
         states = torch.stack(reduced, 1).double().cpu().numpy()
         seen = [
-            Seen(tokens, self.patches(tokens), mask(tokens, "artefact"), state[:, : len(tokens)])
+            SeenPicture(tokens, self.patches(tokens), mask(tokens, "artefact"), state[:, : len(tokens)])
             for tokens, state in zip(map(tokens_of, batch), states, strict=True)
         ]
         return rows, seen

@@ -64,7 +64,7 @@ def from_cls(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
 MEASURES: Sequence[Measure] = (attention, from_cls)
 
 
-class Seen(NamedTuple):
+class SeenPicture(NamedTuple):
     """What is known of one picture.
 
     Attributes:
@@ -92,7 +92,7 @@ def cutoff_of(norms: npt.NDArray[Any]) -> float:
     return max(median + DEVIATIONS * deviation, FACTOR * median)
 
 
-def figures_of(seen: Seen, grid: tuple[int, int]) -> tuple[Floats, Floats]:
+def figures_of(seen: SeenPicture, grid: tuple[int, int]) -> tuple[Floats, Floats]:
     """What one picture adds to each figure, and to its count.
 
     Figures are the share of artefacts; of each layer the strength of artefacts and of others; the contrast of both; and

@@ -36,7 +36,7 @@ _OF_DECILE = 0.15  # what an example of another decile is worth, beside a first 
 _TOP = 3  # strong examples of a card
 
 
-class Shown(NamedTuple):
+class ShownExample(NamedTuple):
     """An example of the page, by its place, with a head's score on it.
 
     Attributes:
@@ -53,7 +53,7 @@ class Shown(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Card:
+class ExampleCard:
     """One head.
 
     Attributes:
@@ -71,12 +71,12 @@ class Card:
     measure: str
     units: str
     least: bool
-    strongest: Sequence[Shown]
-    sample: Sequence[Shown]
+    strongest: Sequence[ShownExample]
+    sample: Sequence[ShownExample]
 
 
 @dataclass(frozen=True)
-class Scored:
+class CardOrder:
     """By what a head's inputs are ordered: the measure's name and units, and whether the least comes first."""
 
     measure: str
@@ -84,7 +84,7 @@ class Scored:
     least: bool = False
 
 
-LOWEST_ENTROPY = Scored("entropy", "nats", least=True)
+LOWEST_ENTROPY = CardOrder("entropy", "nats", least=True)
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Chosen:
     """The inputs of a page, and a card a head that names them by their places. `inputs` is how many were scored."""
 
     examples: Sequence[Example]
-    cards: Sequence[Card]
+    cards: Sequence[ExampleCard]
     inputs: int
 
 
@@ -118,7 +118,7 @@ class _Kept:
 def choose_examples(
     model: Model,
     inputs: Iterable[Example],
-    scored: Mapping[Head, Scored],
+    scored: Mapping[Head, CardOrder],
     roles: Mapping[Head, Sequence[str]],
     *,
     count: int,
@@ -141,7 +141,7 @@ def choose_examples(
     draw = np.random.default_rng(seed)
     kept = _Kept()
     heads: list[Head] = []
-    order: list[Scored] = []
+    order: list[CardOrder] = []
     for batch, layers, values in _values(task, inputs):
         if not heads:
             heads = [Head(layer, head) for layer in layers for head in range(values.shape[3])]
@@ -155,11 +155,11 @@ def choose_examples(
     deciles = _deciles(scores, scores[np.isin(numbers, kept.sample)])
     strong = np.stack([(kept.top == number).any(1) for number in numbers])
     rows = range(len(numbers)) if every else _cover(strong, deciles, identities, count)
-    cards: list[Card] = []
+    cards: list[ExampleCard] = []
     for place in np.flatnonzero(np.isfinite(scores).any(axis=0)):
         head, by = heads[place], order[place]
         shown = [
-            Shown(
+            ShownExample(
                 index,
                 float(-scores[row, place] if by.least else scores[row, place]),
                 int((kept.scores[place] > scores[row, place]).sum()) + 1 if strong[row, place] else None,
@@ -199,7 +199,7 @@ def _batches(model: Model, examples: Iterable[Example]) -> Iterator[list[Example
         yield batch
 
 
-def _scores(values: Floats, names: Sequence[str], order: Sequence[Scored]) -> Floats:
+def _scores(values: Floats, names: Sequence[str], order: Sequence[CardOrder]) -> Floats:
     """Of each input for each head ``[input head]``, larger for stronger."""
     flat = values.reshape(len(values), len(names), -1)
     measure = np.array([names.index(by.measure) for by in order])
@@ -275,12 +275,12 @@ def _cover(strong: Bools, deciles: Ints, identities: Sequence[Hashable], count: 
     return rows
 
 
-def _card(head: Head, by: Scored, roles: Sequence[str], examples: Sequence[Shown]) -> Card:
+def _card(head: Head, by: CardOrder, roles: Sequence[str], examples: Sequence[ShownExample]) -> ExampleCard:
     """What the examples, in the order of the page, say of a head."""
     ranked = sorted(examples, key=lambda example: example.score if by.least else -example.score)
     strongest = [example for example in ranked if example.rank is not None][:_TOP]
-    by_decile: dict[int, Shown] = {}
+    by_decile: dict[int, ShownExample] = {}
     for example in examples:  # not the strongest of each decile
         by_decile.setdefault(example.decile, example)
     sample = [by_decile[decile] for decile in sorted(by_decile, reverse=True)]
-    return Card(head, roles, by.measure, by.units, by.least, strongest, sample)
+    return ExampleCard(head, roles, by.measure, by.units, by.least, strongest, sample)

@@ -13,7 +13,7 @@ import numpy as np
 from headscope.analyses.artefacts.section import marked
 from headscope.analyses.artefacts.statistics import TO_ARTEFACT
 from headscope.analyses.cards import run
-from headscope.analyses.cards.run import Card, Shown
+from headscope.analyses.cards.run import ExampleCard, ShownExample
 from headscope.analyses.example_maps import look
 from headscope.analyses.roles.section import SHORT, known_roles
 from headscope.analyses.roles.statistics import ROLES, leading, roles_of, units_of
@@ -78,7 +78,7 @@ class Cards(Section):
         kind: of the inputs.
     """
 
-    cards: Sequence[Card]
+    cards: Sequence[ExampleCard]
     inputs: int
     examples: int
     command: str | None = None
@@ -124,7 +124,7 @@ class Cards(Section):
                 if example is not None:
                     yield card.head, example.example
 
-    def _examples(self, card: Card, examples: Sequence[Shown]) -> list[CardExample]:
+    def _examples(self, card: ExampleCard, examples: Sequence[ShownExample]) -> list[CardExample]:
         """Examples of a card, each with what is to be seen of the head there: the row that is nearest to its score."""
         return [
             CardExample(
@@ -143,7 +143,7 @@ class Cards(Section):
             for example in examples
         ]
 
-    def _pin(self, card: Card, example: Shown) -> Pin | None:
+    def _pin(self, card: ExampleCard, example: ShownExample) -> Pin | None:
         if not self.shown:
             return None
         shown = self.shown[example.example]
@@ -187,7 +187,7 @@ def _cards(study: Study) -> Cards | None:
         count, inputs = len(asked), (_given(study, one) for one in asked)
     measures = {role.name: role.measure for role in ROLES}
     scored = {
-        head: run.Scored(SHORT.get(measures[role], measures[role]), units_of(role))
+        head: run.CardOrder(SHORT.get(measures[role], measures[role]), units_of(role))
         for head, role in leading(table).items()
         if measures[role] not in _SILENT
     }

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from headscope.analyses.composition import statistics
 from headscope.analyses.long_runs import long_run
-from headscope.analyses.options import Options
+from headscope.analyses.options import BlockOptions
 from headscope.analyses.reads import work as reads
 from headscope.analyses.reads.work import Shares, Summed
 from headscope.attention.reading import compared, placed_scores, visible
@@ -31,7 +31,7 @@ BLOCK, SPAN = 64, 64
 """Inputs of a block and blocks that are kept as one: a document's sums have a number for every pair of heads."""
 
 
-class Work(reads.Work):
+class CompositionWork(reads.ReadsWork):
     """What is composed, in the inputs of a corpus."""
 
     def summed(self, example: Example) -> Summed:
@@ -97,7 +97,9 @@ KIND = Kind("composition", Shares.from_arrays, _figures, SPAN, "composing")
 
 
 @long_run(KIND, batch_size=8)
-def composition(model: Model, corpus: Corpus | Iterable[Example], **options: Unpack[Options]) -> Run[Shares]:
+def composition(
+    model: Model, corpus: Corpus | Iterable[Example], **options: Unpack[BlockOptions]
+) -> Run[Shares]:
     """Which head feeds which: of all pairs of heads, how much of what one reads the other wrote.
 
     What a head reads is told in three **kinds**. **K**: of the score of what it attends to, less the mean score of the
@@ -134,7 +136,7 @@ def composition(model: Model, corpus: Corpus | Iterable[Example], **options: Unp
     >>> found["share"].dims, found["share"].shape
     (('kind', 'reader', 'writer'), (3, 4, 4))
     """
-    return Run(KIND, model, corpus, Work(model).block, RunOptions(**options), size=BLOCK)
+    return Run(KIND, model, corpus, CompositionWork(model).block, RunOptions(**options), size=BLOCK)
 
 
 merge = composition.merge

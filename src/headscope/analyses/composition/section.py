@@ -12,7 +12,7 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.analyses.composition import statistics
-from headscope.analyses.composition.run import Work, composition
+from headscope.analyses.composition.run import CompositionWork, composition
 from headscope.analyses.roles.section import known_roles, of_role
 from headscope.analyses.roles.statistics import SINK, roles_of
 from headscope.analyses.roles.synthetic import repeated_tokens
@@ -26,7 +26,7 @@ from headscope.core.counts import plural
 from headscope.core.heads import Head
 from headscope.corpora import Example
 from headscope.errors import InputError, RefusedError
-from headscope.live.lines import Line, Lines
+from headscope.live.lines import AskedLine, Lines
 from headscope.models import Model
 from headscope.statistics.jackknife import needs
 from headscope.views import blocks
@@ -310,12 +310,12 @@ def _seen(
     study: Study, rows: Sequence[Mapping[str, Any]], inputs: Sequence[Example]
 ) -> list[tuple[int, Pin, Pin]]:
     """Of each edge the input on which it is strongest, and where reader and writer are seen there."""
-    work, gallery = Work(study.model), study.gallery
+    work, gallery = CompositionWork(study.model), study.gallery
     gallery.room()
     sums = [work.summed(example) for example in inputs]
     heads, added = sums[0][0], dict[int, int | None]()
     seen: list[tuple[int, Pin, Pin]] = []
-    lines: dict[int, list[Line]] = {}
+    lines: dict[int, list[AskedLine]] = {}
     for row in rows:
         reader = Head(row["layer"], row["head"])
         at = (statistics.KINDS.index(row["kind"]), heads.index(str(reader)), heads.index(row["writer"]), 0)
@@ -331,7 +331,7 @@ def _seen(
         query, key = np.unravel_index(int(weights.argmax()), weights.shape)
         wrote = query if row["kind"] == "Q" else key
         seen.append((example, Pin(side="from", place=int(query)), Pin(side="from", place=int(wrote))))
-        lines.setdefault(example, []).append(Line(reader, int(query), int(key)))
+        lines.setdefault(example, []).append(AskedLine(reader, int(query), int(key)))
     for example, some in lines.items():
         one = cast("Input", study.inputs[example])
         axes, ready = prepare(study.model, one.first.query)

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 from headscope.analyses.record import Analysis
-from headscope.analyses.shown import Files, Shown, Table, Written, of_result
+from headscope.analyses.shown import Files, ShownResult, Table, WrittenSuffixes, of_result
 from headscope.core.counts import plural
 from headscope.core.saving import PICTURES, replacing
 from headscope.core.validation import Count, Level
 from headscope.errors import InputError
 
-Lines = Annotated[Path, Written((".jsonl",), "write it of whole runs")]
+Lines = Annotated[Path, WrittenSuffixes((".jsonl",), "write it of whole runs")]
 
 
-class Explained(NamedTuple):
+class ExplainedAnswer(NamedTuple):
     """An answer that was explained, and the model whose heads a page of it can open; or a data set, and some of it."""
 
     figures: Any
@@ -81,11 +81,11 @@ def run(
         from headscope.analyses.context_attribution.page import shaded
 
         known = {name: given[name] for name in ("max_new_tokens", "batch_size", "limit") if name in given}
-        return Explained(result, model, shaded(model, prompts(path), units, exact=exact, **known))
+        return ExplainedAnswer(result, model, shaded(model, prompts(path), units, exact=exact, **known))
     text, more = (prompt, {}) if path is None else _content(path)
     units = more.pop("spans", units) if spans == "sentence" else units
     known = {name: more[name] for name in ("answer", "tools", "documents") if name in more}
-    return Explained(why(model, text, spans=units, exact=exact, **{**known, **given}), model)
+    return ExplainedAnswer(why(model, text, spans=units, exact=exact, **{**known, **given}), model)
 
 
 def checks(
@@ -150,7 +150,7 @@ def shown(
     figures: Table | None = None,
     output: Path | None = None,
     open_: bool = False,
-) -> Shown:
+) -> ShownResult:
     """The spans that the answer hangs on, and whether to believe their order; of a data set those of each prompt.
 
     Args:
@@ -170,7 +170,7 @@ def shown(
     from headscope.views.blocks import paragraph
 
     loaded, views = None, ()
-    if isinstance(result, Explained):
+    if isinstance(result, ExplainedAnswer):
         result, loaded, views = result
 
     def viewed(path: Path) -> str:

@@ -11,9 +11,9 @@ import xarray as xr
 
 from headscope.analyses.context_attribution import spans as by_span
 from headscope.analyses.context_attribution import statistics
-from headscope.analyses.context_attribution.statistics import FIGURES, GROUPS, Rows
+from headscope.analyses.context_attribution.statistics import FIGURES, GROUPS, PromptRows
 from headscope.analyses.long_runs import long_run
-from headscope.analyses.options import Options
+from headscope.analyses.options import BlockOptions
 from headscope.analyses.result import Result
 from headscope.analyses.why import statistics as one
 from headscope.analyses.why.run import why
@@ -36,7 +36,9 @@ BLOCK = 4
 """Prompts of a block, about: each takes many passes, and what a checkpoint keeps are blocks."""
 
 
-KIND = Kind("context_attribution", Rows.from_arrays, statistics.figures, noun="prompt", title="explaining")
+KIND = Kind(
+    "context_attribution", PromptRows.from_arrays, statistics.figures, noun="prompt", title="explaining"
+)
 
 
 @long_run(KIND, batch_size=8)
@@ -51,8 +53,8 @@ def context_attribution(
     shuffle: bool = False,
     than: Model | None = None,
     seed: Seed = 0,
-    **options: Unpack[Options],
-) -> Run[Rows]:
+    **options: Unpack[BlockOptions],
+) -> Run[PromptRows]:
     """Where the answers of a data set come from: is the right source first, and can the cheap score be believed?
 
     Each prompt is explained as `headscope.why` does. Where its sources are known: how often the first span is one, by
@@ -162,15 +164,15 @@ class _Task:
 
     def __call__(
         self, batches: Iterable[Sequence[Example]], done: Callable[[int], None], _: Collection[int]
-    ) -> Rows:
-        rows = Rows.none()
+    ) -> PromptRows:
+        rows = PromptRows.none()
         for batch in batches:
             for example in batch:
                 rows += self._row(example)
                 done(1)
         return rows
 
-    def _row(self, example: Example) -> Rows:
+    def _row(self, example: Example) -> PromptRows:
         asked = example.asked or {}
         source, kind = asked.get("source"), str(asked.get("kind", ""))
         try:
@@ -194,7 +196,7 @@ class _Task:
                 values |= {f"{name}_more": values[name] - value for name, value in other.items()}
         except InputError as error:
             raise example.error(error) from None
-        return Rows(
+        return PromptRows(
             np.array([[values.get(name, np.nan) for name in FIGURES]]),
             np.array([float(example.document)]),
             [kind],

@@ -65,7 +65,7 @@ ALL, *DEPTHS = GROUPS = ("all", "source at the start", "source at the middle", "
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class PromptRows:
     """What is known of each prompt.
 
     Attributes:
@@ -81,12 +81,12 @@ class Rows:
     records: Sequence[str] = ()
 
     @classmethod
-    def none(cls) -> Rows:
+    def none(cls) -> PromptRows:
         """Of no prompt."""
         return cls(np.empty((0, len(FIGURES))), np.empty(0), [])
 
-    def __add__(self, other: Self) -> Rows:
-        return Rows(
+    def __add__(self, other: Self) -> PromptRows:
+        return PromptRows(
             np.concatenate([self.values, other.values]),
             np.concatenate([self.document, other.document]),
             [*self.kind, *other.kind],
@@ -103,14 +103,14 @@ class Rows:
         return {"values": self.values, "document": self.document, **arrays}
 
     @classmethod
-    def from_arrays(cls, arrays: Arrays) -> Rows:
+    def from_arrays(cls, arrays: Arrays) -> PromptRows:
         """What `to_arrays` gave."""
         kind = [str(name) for name in arrays["kind"]]
         records = str(arrays["records"][0]).splitlines()
         return cls(np.asarray(arrays["values"]), np.asarray(arrays["document"]), kind, records)
 
 
-def figures(rows: Rows, meta: Mapping[str, Any], _: Mapping[str, Any]) -> xr.Dataset:
+def figures(rows: PromptRows, meta: Mapping[str, Any], _: Mapping[str, Any]) -> xr.Dataset:
     """Means over prompts with intervals by document: of all, of each kind, and by where the source stands."""
     place = rows.values[:, list(FIGURES).index("source_place")]
     groups = {ALL: np.ones(len(rows.kind), np.bool_)}
@@ -134,7 +134,7 @@ def figures(rows: Rows, meta: Mapping[str, Any], _: Mapping[str, Any]) -> xr.Dat
     return result.assign(by_span.variables(rows.records))
 
 
-def _figures(rows: Rows, chosen: Bools) -> Sequence[Floats]:
+def _figures(rows: PromptRows, chosen: Bools) -> Sequence[Floats]:
     """Value, interval, p (of `DIFFERENCES`), prompts and effective documents, ``[figure]``."""
     names, count = np.unique(rows.document, return_inverse=True)
     values = np.where(chosen[:, None], rows.values, np.nan)

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from headscope.analyses.record import Analysis
-from headscope.analyses.shown import Shown, TableOrPicture, of_result
+from headscope.analyses.shown import ShownResult, TableOrPicture, of_result
 from headscope.core.saving import PICTURES
 from headscope.core.validation import Seed
 
 
-def shown(dataset: Any, *, analysis: Analysis, map: TableOrPicture | None = None, seed: Seed = 0) -> Shown:
+def shown(
+    dataset: Any, *, analysis: Analysis, map: TableOrPicture | None = None, seed: Seed = 0
+) -> ShownResult:
     """Distances, their map, and how heads and layers lie to one another.
 
     Args:

@@ -13,7 +13,7 @@ import xarray as xr
 
 from headscope.analyses.distance.statistics import SMOOTHING, PairDocuments, PairSums, dataset
 from headscope.analyses.long_runs import long_run
-from headscope.analyses.options import Options
+from headscope.analyses.options import BlockOptions
 from headscope.attention.divergence import distributions, jensen_shannon
 from headscope.attention.record import AttentionRecord
 from headscope.core.arrays import Floats, Ints
@@ -43,7 +43,7 @@ _WEIGHTS = 1 << 22  # weights of all heads that are held at a time
 
 
 @dataclass(frozen=True)
-class Compared:
+class InputDistances:
     """What one input gave.
 
     Attributes:
@@ -99,14 +99,14 @@ class Distances:
                 )
         return documents.close(open)
 
-    def run(self, batch: Sequence[Example]) -> list[Compared]:
+    def run(self, batch: Sequence[Example]) -> list[InputDistances]:
         """The sums of each input of one batch."""
         inputs = [tokens_of(example) for example in batch]
         fused = self.precision == "float32"
         records = self_attention(self.model, inputs, token_types=self.preset is None, fused=fused)
         return [self._compare(records, place, example) for place, example in enumerate(batch)]
 
-    def _compare(self, records: Sequence[AttentionRecord], place: int, example: Example) -> Compared:
+    def _compare(self, records: Sequence[AttentionRecord], place: int, example: Example) -> InputDistances:
         heads = tuple(Head(record.layer, head) for record in records for head in range(record.shape[1]))
         length, causal = len(tokens_of(example)), self.model.causal
         sinks = any(record.sinks is not None for record in records)
@@ -121,7 +121,7 @@ class Distances:
                 records, place, rows, keys, smoothing=SMOOTHING[self.preset], dtype=DTYPES[self.precision]
             )
             sums += jensen_shannon(weights)
-        return Compared(heads, sums, len(counting), len(chosen))
+        return InputDistances(heads, sums, len(counting), len(chosen))
 
     def _drawn(self, rows: Ints, example: Example) -> Ints:
         if self.rows is None or self.rows >= len(rows):
@@ -154,7 +154,7 @@ def distance(
     seed: Seed = 0,
     preset: Preset | None = None,
     precision: Precision = "float32",
-    **options: Unpack[Options],
+    **options: Unpack[BlockOptions],
 ) -> Run[PairSums]:
     """Distances between all pairs of heads over a corpus: Jensen–Shannon, nats a token (Clark et al. 2019, section 6).
 

@@ -30,7 +30,7 @@ _NEAR = 3  # nearest heads that a point names
 
 
 @dataclass(frozen=True)
-class Clusters(Section):
+class HeadPlane(Section):
     """Heads on a plane by their distances, coloured by layer and by role.
 
     Attributes:
@@ -133,7 +133,7 @@ def findings(result: xr.Dataset) -> list[str | Block]:
     return [
         f"mean distance of the heads of two layers, {result['distance'].attrs['units']}",
         blocks.matrix(arrangement.by_layer(result)),
-        *Clusters(result).lines(),
+        *HeadPlane(result).lines(),
     ]
 
 
@@ -147,4 +147,4 @@ def section(study: Study) -> list[Section]:
     """The map of heads by their distances."""
     drawn = () if study.corpus.kind == "text" else ("--rows", str(ROWS))
     command = study.command("distance", "--map", "map.csv", *drawn)
-    return [Clusters(distances(study), leading(known_roles(study)), 0, command, "atlas" in study.sections)]
+    return [HeadPlane(distances(study), leading(known_roles(study)), 0, command, "atlas" in study.sections)]

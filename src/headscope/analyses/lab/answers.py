@@ -30,7 +30,7 @@ READ = {"score": 0.03, "weight": 0.03, "heads": 0.5, "says": 0.05}
 """How far a figure may be from that of the model: a page rounds weights, and readers round figures."""
 
 
-class Scores(NamedTuple):
+class LabScores(NamedTuple):
     """A figure of every head, and what a neighbour's place gets of the same (of a relation)."""
 
     of: Mapping[Head, float]
@@ -67,7 +67,7 @@ class Scores(NamedTuple):
         return sorted(near, key=lambda head: abs(self.of[head] - best))
 
 
-def scores(model: Model, tokens: Any, spec: Mapping[str, Any], drift: Any = None) -> Scores:
+def scores(model: Model, tokens: Any, spec: Mapping[str, Any], drift: Any = None) -> LabScores:
     """The figure that a lab's file names: a ``measure`` (of the text, or of the ``corpus``), the weight ``from`` a word
     ``to`` another, the accuracy at a ``relation``, or the ``drift`` between two models, which is given.
     """
@@ -88,7 +88,7 @@ def scores(model: Model, tokens: Any, spec: Mapping[str, Any], drift: Any = None
         maps = maps_of(model, tokens)
         query, keys = places(tokens, spec["from"])[-1], places(tokens, spec["to"])
         weights = [(layer, maps.layers[at][:, query, keys].sum(-1)) for at, layer in enumerate(maps.index)]
-        return Scores(
+        return LabScores(
             {Head(layer, head): float(weight) for layer, row in weights for head, weight in enumerate(row)},
             lowest,
             near,
@@ -98,7 +98,9 @@ def scores(model: Model, tokens: Any, spec: Mapping[str, Any], drift: Any = None
         for layer in array["layer"].values
         for head in array["head"].values
     }
-    return Scores({head: value for head, value in of.items() if np.isfinite(value)}, lowest, near, baseline)
+    return LabScores(
+        {head: value for head, value in of.items() if np.isfinite(value)}, lowest, near, baseline
+    )
 
 
 def builtin(model: Model) -> corpora.Corpus:
@@ -154,7 +156,7 @@ def spoken(model: Model, text: str, changes: Sequence[str] = ()) -> Said:
     return Said(first["text"].strip(), float(answer["says"][-1]["chosen"]["p"]))
 
 
-def named(of: Scores, heads: Sequence[Head]) -> str:
+def named(of: LabScores, heads: Sequence[Head]) -> str:
     """The first heads with their scores: ``L0H2 (.993), L2H11 (.340) and 7 more``."""
     listed = ", ".join(f"{head} ({short(of.of[head])})" for head in heads[:NAMED])
     return listed if len(heads) <= NAMED else f"{listed} and {len(heads) - NAMED} more"

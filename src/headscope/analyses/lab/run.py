@@ -14,7 +14,7 @@ from typing import Any, cast
 from headscope.analyses.compare.models.run import models as compare_models
 from headscope.analyses.lab.answers import (
     READ,
-    Scores,
+    LabScores,
     builtin,
     maps_of,
     named,
@@ -216,7 +216,7 @@ def _joined(text: str) -> str:
 
 
 def _task(
-    task: Mapping[str, Any], model: Model, tokens: Any, of: Scores, text: str, pair: str | None
+    task: Mapping[str, Any], model: Model, tokens: Any, of: LabScores, text: str, pair: str | None
 ) -> LabTask:
     """A task with what is right, and with the figures that its text names."""
     checks = task["check"]

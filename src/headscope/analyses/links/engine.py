@@ -13,7 +13,14 @@ import torch
 from torch import Tensor
 
 from headscope.analyses.links.choices import Choice, Side, Units, by_label, voices, widened
-from headscope.analyses.links.questions import Asked, Direction, Way, by_chance, directions_of, question
+from headscope.analyses.links.questions import (
+    AskedExample,
+    Direction,
+    Way,
+    by_chance,
+    directions_of,
+    question,
+)
 from headscope.analyses.links.sums import FIGURES, IN_REGIONS, LinkSums, added
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
@@ -30,7 +37,7 @@ from headscope.models import Model
 from headscope.models.finite import not_finite
 from headscope.models.model import uncached
 from headscope.runs.batches import checked_first, tokens_of, worked
-from headscope.runs.forward import Passes, expect_square, foreign, forward
+from headscope.runs.forward import RunPasses, expect_square, foreign, forward
 from headscope.runs.inputs import Inputs
 from headscope.runs.long import Kind, Run
 from headscope.runs.options import RunOptions
@@ -48,7 +55,7 @@ _NOTES = (
 """What is said of `Question.notes`, of one and of several."""
 
 
-class Engine:
+class LinkEngine:
     """What is asked of which model.
 
     Args:
@@ -86,30 +93,30 @@ class Engine:
         self.token_types, self.full, self.aligned = token_types, full, full
         self.sees = full and model.image_processor is not None
         self._notes: dict[str, list[str]] = {}
-        self._passes: dict[bool, Passes] = {}
+        self._passes: dict[bool, RunPasses] = {}
 
-    def passes(self, *, crossed: bool) -> Passes:
+    def passes(self, *, crossed: bool) -> RunPasses:
         """Those through the whole module, for its cross-attention, or through its backbone."""
         if crossed not in self._passes:
-            self._passes[crossed] = Passes(self.model.module if crossed else self.model.backbone)
+            self._passes[crossed] = RunPasses(self.model.module if crossed else self.model.backbone)
         return self._passes[crossed]
 
     def links(self, example: Example) -> Sequence[Link]:
         """The links of an input. Raises `CorpusError` for one that has none to read."""
         return links_of(example)
 
-    def guesses(self, asked: Asked) -> Bools:
+    def guesses(self, asked: AskedExample) -> Bools:
         """Whether the baselines are right, ``[baseline source]``."""
         return np.zeros((0, len(asked.question.labels)), np.bool_)
 
-    def shares(self, asked: Asked) -> Floats | None:
+    def shares(self, asked: AskedExample) -> Floats | None:
         """What chance gives, ``[1 source]``; None without chance."""
         return by_chance(asked.question, self.ways)[None] if self.chance else None
 
-    settle: Callable[[Asked, Bools, Maps], Bools] | None = None
+    settle: Callable[[AskedExample, Bools, Maps], Bools] | None = None
     """What counts as right, of ``[way layer head source]``, and of the units that were chosen; None: what is."""
 
-    look: Callable[[Asked, Maps], Maps] | None = None
+    look: Callable[[AskedExample, Maps], Maps] | None = None
     """What `add` needs of a layer's maps ``[head unit unit]``; None: nothing."""
 
     def examples(self, corpus: Corpus | Iterable[Example], limit: int | None) -> Iterator[Example]:
@@ -121,7 +128,7 @@ class Engine:
         """What the decoder reads; None where the maps are of self-attention."""
         return None
 
-    def question(self, example: Example, number: int) -> Asked:
+    def question(self, example: Example, number: int) -> AskedExample:
         """An input with its question. Raises `CorpusError` for one that has none."""
         links, decoder = self.links(example), self.decoder(example)
         try:
@@ -133,9 +140,9 @@ class Engine:
                 made = question(links, self.ways, tokens_of(example), decoder, aligned=self.aligned)
         except InputError as error:
             raise example.error(error) from None
-        return Asked.of(example, number, made, decoder=decoder)
+        return AskedExample.of(example, number, made, decoder=decoder)
 
-    def asked(self, corpus: Corpus | Iterable[Example], limit: int | None = None) -> Iterator[Asked]:
+    def asked(self, corpus: Corpus | Iterable[Example], limit: int | None = None) -> Iterator[AskedExample]:
         """The inputs of a corpus with their questions; those without are left out of it."""
         self._notes.clear()
         for number, example in enumerate(self.examples(corpus, limit)):
@@ -209,17 +216,17 @@ class Engine:
         self, batch: Sequence[Example]
     ) -> tuple[list[Answered], dict[str, Floats], tuple[list[int], int]]:
         """What is right in one batch, its `FIGURES` by label ``[figure way layer head]``, and layers and heads."""
-        reader = _Reader(self, [asked for asked in batch if isinstance(asked, Asked)])
+        reader = _Reader(self, [asked for asked in batch if isinstance(asked, AskedExample)])
         reader.run()
         return reader.answers(), reader.figures(), reader.shape
 
-    def maps(self, asked: Sequence[Asked], heads: Collection[Head]) -> list[dict[Head, Maps]]:
+    def maps(self, asked: Sequence[AskedExample], heads: Collection[Head]) -> list[dict[Head, Maps]]:
         """The maps of some heads over the units of each input, ``[unit unit]``; of self-attention."""
         step = 1 if self.model.same_length else _TOGETHER
         batches = (asked[at : at + step] for at in range(0, len(asked), step))
         return [maps for batch in batches for maps in self._maps(batch, heads)]
 
-    def _maps(self, batch: Sequence[Asked], heads: Collection[Head]) -> Iterator[dict[Head, Maps]]:
+    def _maps(self, batch: Sequence[AskedExample], heads: Collection[Head]) -> Iterator[dict[Head, Maps]]:
         tokens, axes = [tokens_of(one) for one in batch], [one.question.key for one in batch]
         units, layers = Units(axes, self.rows, self.model.device), dict[int, Maps]()
 
@@ -247,7 +254,7 @@ class Answered(NamedTuple):
         looked: what `Engine.look` found, by layer.
     """
 
-    asked: Asked
+    asked: AskedExample
     right: Bools
     blind: Bools | None
     sure: Bools | None
@@ -257,7 +264,7 @@ class Answered(NamedTuple):
 class _Reader:
     """One batch on its way through the model."""
 
-    def __init__(self, engine: Engine, asked: Sequence[Asked]) -> None:
+    def __init__(self, engine: LinkEngine, asked: Sequence[AskedExample]) -> None:
         self._engine, self._asked, self._model = engine, asked, engine.model
         self._inputs = [tokens_of(example) for example in asked]
         device = engine.model.device

@@ -11,8 +11,8 @@ from typing import TypeVar, cast
 
 import numpy as np
 
-from headscope.analyses.links.engine import Engine, Maps
-from headscope.analyses.links.questions import Asked, Read, Way
+from headscope.analyses.links.engine import LinkEngine, Maps
+from headscope.analyses.links.questions import AskedExample, ReadDirection, Way
 from headscope.analyses.links.run import Links, links
 from headscope.analyses.links.section import BestHeads, Drawn, Linked
 from headscope.analyses.sample import Sample
@@ -59,7 +59,12 @@ def section(study: Study, *, seed: int = 0) -> list[Section]:
 
 
 def shown_on(
-    made: BestHeads, study: Study, engine: Engine, asked: Iterable[Asked], size: tuple[int, int], seed: int
+    made: BestHeads,
+    study: Study,
+    engine: LinkEngine,
+    asked: Iterable[AskedExample],
+    size: tuple[int, int],
+    seed: int,
 ) -> BestHeads:
     """A section with inputs that show the best heads, of at least and at most so many words or tokens."""
     ways = {way.name: way for way in engine.ways}
@@ -96,7 +101,7 @@ def drawn(items: Iterable[tuple[Item, Collection[str]]], names: Iterable[str], s
     return [kept[index] for index in draw.permutation(len(kept))]
 
 
-def choices(weights: Maps, read: Read, way: Way) -> tuple[Ints, Bools]:
+def choices(weights: Maps, read: ReadDirection, way: Way) -> tuple[Ints, Bools]:
     """What a head chooses for each source, −1: nothing, and whether it is right, ``[source]``."""
     lines = weights if way.direction == "row" else weights.T
     masked = np.where(read.allowed[way.candidates], lines[read.source], -1.0)
@@ -104,13 +109,13 @@ def choices(weights: Maps, read: Read, way: Way) -> tuple[Ints, Bools]:
     return chosen, (chosen >= 0) & read.target[np.arange(len(chosen)), chosen]
 
 
-def _labels(asked: Asked) -> set[str]:
+def _labels(asked: AskedExample) -> set[str]:
     question = asked.question
     return {label for label, bare in zip(question.labels, question.bare, strict=True) if not bare}
 
 
 def _shown(
-    name: str, way: Way, maps: Sequence[Maps], inputs: Sequence[Asked], indices: dict[int, int]
+    name: str, way: Way, maps: Sequence[Maps], inputs: Sequence[AskedExample], indices: dict[int, int]
 ) -> Drawn:
     """Inputs of a label where a head is right on all its links, and where it is not.
 
@@ -163,7 +168,7 @@ def _arcs(weights: Maps, row: bool, words: Ints, others: Ints, size: int) -> lis
     return [[start, end, round(float(weights[start, end]), 3)] for start, end in np.argwhere(strong).tolist()]
 
 
-def _sentence(asked: Asked, example: int | None) -> LinkSentence:
+def _sentence(asked: AskedExample, example: int | None) -> LinkSentence:
     """The words or tokens of an input."""
     axis = asked.question.key
     second = next(iter(np.flatnonzero(axis.text).tolist()), None)

@@ -46,7 +46,7 @@ def directions_of(ways: Sequence[Way]) -> list[Direction]:
 
 
 @dataclass(frozen=True)
-class Read:
+class ReadDirection:
     """What is read in one direction.
 
     Attributes:
@@ -89,7 +89,7 @@ class Question:
     aligned: bool
     bare: Bools
     idle: Bools
-    read: dict[Direction, Read] = field(default_factory=dict[Direction, Read])
+    read: dict[Direction, ReadDirection] = field(default_factory=dict[Direction, ReadDirection])
     notes: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
 
     @property
@@ -105,7 +105,7 @@ class Question:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked(Example):
+class AskedExample(Example):
     """An input with its question.
 
     Attributes:
@@ -121,7 +121,7 @@ class Asked(Example):
     ready: Mapping[str, Any] | None = None
 
     @classmethod
-    def of(cls, example: Example, number: int, question: Question, **more: Any) -> Asked:
+    def of(cls, example: Example, number: int, question: Question, **more: Any) -> AskedExample:
         """An example with its question; `more` are other attributes."""
         known = {part.name: getattr(example, part.name) for part in dataclasses.fields(Example)}
         return cls(**{**known, **more}, number=number, question=question)
@@ -163,18 +163,18 @@ def question(
     if aligned:
         links = [*links, *_bare(links, keys, queries)]
     directions = directions_of(ways)
-    sides: dict[Direction, _Side]
+    sides: dict[Direction, _LinkSide]
     if crossed:
         ends: dict[Direction, tuple[Axis, Axis, Side]] = {
             "row": (queries, keys, "b"),
             "column": (keys, queries, "a"),
         }
         sides = {
-            direction: _Side(*ends[direction][:2], len(links), only=ends[direction][2])
+            direction: _LinkSide(*ends[direction][:2], len(links), only=ends[direction][2])
             for direction in directions
         }
     else:  # in both directions sources and targets are the same
-        sides = dict.fromkeys(directions, _Side(keys, keys, len(links)))
+        sides = dict.fromkeys(directions, _LinkSide(keys, keys, len(links)))
     listed = any("listed" in way.candidates for way in ways)
     for number, link in enumerate(links):
         try:
@@ -184,8 +184,8 @@ def question(
                 side.add(number, link, listed)
         except InputError as error:
             raise InputError(f"{link.place}: {error}" if link.place else str(error)) from None
-    read: dict[Direction, Read] = {}
-    made: dict[Any, Read] = {}  # of both directions one, where it is the same
+    read: dict[Direction, ReadDirection] = {}
+    made: dict[Any, ReadDirection] = {}  # of both directions one, where it is the same
     for direction, side in sides.items():
         kinds: tuple[Candidates, ...] = (*(way.candidates for way in ways if way.direction == direction),)
         sees = direction if causal and not crossed else None
@@ -306,7 +306,7 @@ def _bare(links: Sequence[Link], keys: Axis, queries: Axis) -> list[Link]:
     return more
 
 
-class _Side:
+class _LinkSide:
     """Sources on one axis and their targets on another, as they are gathered."""
 
     def __init__(self, sources: Axis, targets: Axis, count: int, only: Side | None = None) -> None:
@@ -349,7 +349,7 @@ class _Side:
         self._sure += [(number, unit) for unit in sure]
         self._pairs += [(number, unit) for unit in (*sure, *also)]
 
-    def read(self, candidates: Sequence[Candidates], sees: Direction | None) -> Read:
+    def read(self, candidates: Sequence[Candidates], sees: Direction | None) -> ReadDirection:
         """All of it as arrays, of what is visible in this direction of a causal model, or of all."""
         axis, sources = self._targets, self._sources
         count = len(axis.groups)
@@ -394,7 +394,7 @@ class _Side:
         patches = self._wide(self._pictured[:, None] & axis.patch, count) & apart & there[:, None]
         within = self._filled(self._within, count) & patches
         target, sure = (self._filled(pairs, count) & apart for pairs in (self._pairs, self._sure))
-        return Read(source, target, sure, allowed, heard, patches, within)
+        return ReadDirection(source, target, sure, allowed, heard, patches, within)
 
     @staticmethod
     def _wide(units: Bools, count: int) -> Bools:
@@ -450,7 +450,7 @@ def nearest(question: Question) -> Bools:
     return right
 
 
-def _stretches(read: Read, axis: Axis, sources: Axis) -> Ints:
+def _stretches(read: ReadDirection, axis: Axis, sources: Axis) -> Ints:
     """Where places are counted from, ``[4 source]``: the first unit on the source's axis and on that of its targets,
     and how many units there are on the latter and on the former.
 
@@ -501,7 +501,7 @@ def by_chance(question: Question, ways: Sequence[Way]) -> Floats:
     return shares
 
 
-def _sides(question: Question) -> list[tuple[Read, Axis, Axis]]:
+def _sides(question: Question) -> list[tuple[ReadDirection, Axis, Axis]]:
     """What is read, the targets' axis and the sources': once where both directions say the same."""
     sides = [
         (read, *((question.key, question.query) if direction == "row" else (question.query, question.key)))

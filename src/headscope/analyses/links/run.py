@@ -10,10 +10,10 @@ from typing import Any, Literal, Unpack
 import numpy as np
 import xarray as xr
 
-from headscope.analyses.links.engine import Answered, Engine
+from headscope.analyses.links.engine import Answered, LinkEngine
 from headscope.analyses.links.questions import (
     DIRECTIONS,
-    Asked,
+    AskedExample,
     Candidates,
     Direction,
     Way,
@@ -27,7 +27,7 @@ from headscope.analyses.links.questions import (
 from headscope.analyses.links.statistics import ALIGNED, dataset
 from headscope.analyses.links.sums import LinkSums
 from headscope.analyses.long_runs import long_run
-from headscope.analyses.options import Options
+from headscope.analyses.options import BlockOptions
 from headscope.attention.one import decoder_tokens
 from headscope.core.arrays import Bools
 from headscope.core.link import Link, Span
@@ -58,7 +58,7 @@ PICTURE_RULES = ("centre", "largest")
 Kinds = Literal["any", "earlier", "later", "other", "listed"]
 
 
-class Links(Engine):
+class Links(LinkEngine):
     """Links as the corpus gives them."""
 
     chance = True
@@ -137,7 +137,7 @@ class Links(Engine):
             else:
                 yield replace(example, tokens=tokens)
 
-    def question(self, example: Example, number: int) -> Asked:
+    def question(self, example: Example, number: int) -> AskedExample:
         """An input with its question; of speech, which frames each word is heard in."""
         if example.audio is None:
             return super().question(example, number)
@@ -147,7 +147,9 @@ class Links(Engine):
             made = question(self.links(example), self.ways, frames, heard.tokens)
         except InputError as error:
             raise example.error(error) from None
-        return Asked.of(example, number, made, tokens=heard.tokens, decoder=heard.tokens, ready=heard.inputs)
+        return AskedExample.of(
+            example, number, made, tokens=heard.tokens, decoder=heard.tokens, ready=heard.inputs
+        )
 
     def decoder(self, example: Example) -> Tokens | None:
         """What an encoder-decoder's decoder reads: text B, where there is one."""
@@ -161,7 +163,7 @@ class Links(Engine):
         except InputError as error:
             raise example.error(error) from None
 
-    def guesses(self, asked: Asked) -> Bools:
+    def guesses(self, asked: AskedExample) -> Bools:
         """Whether offsets, the nearest candidate and the nearest of the same string are right; of pictures also their
         middle and, of candidates that are listed, the largest.
         """
@@ -236,7 +238,7 @@ def links(
     offsets: Sequence[Offset] = OFFSETS,
     least: Count = 20,
     seed: Seed = 0,
-    **options: Unpack[Options],
+    **options: Unpack[BlockOptions],
 ) -> Run[LinkSums]:
     """Which head connects what belongs together, by any annotation: for this source, is the target what it looks at?
 

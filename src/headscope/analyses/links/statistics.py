@@ -23,7 +23,7 @@ from headscope.core.counts import plural
 from headscope.errors import InputError
 from headscope.measures.dataset import describe, description
 from headscope.measures.tidy import papers
-from headscope.statistics.resample import Answers, Ratios, Resampling
+from headscope.statistics.resample import Answers, HitRatios, Resampling
 from headscope.statistics.significance import false_discovery
 
 MEAN_MAP = "mean map"
@@ -193,7 +193,7 @@ def accuracies(
     )
 
 
-def _figures(sums: LinkSums, scores: Ratios, least: int) -> dict[str, Any]:
+def _figures(sums: LinkSums, scores: HitRatios, least: int) -> dict[str, Any]:
     """The figures of a subset."""
     count = math.prod(sums.shape)
     ends = zip(HEADS, (scores.value, *scores.interval()), strict=True)

@@ -12,7 +12,7 @@ from typing import Any, Literal, Unpack
 import xarray as xr
 
 from headscope.analyses.long_runs import long_run
-from headscope.analyses.options import Options
+from headscope.analyses.options import BlockOptions
 from headscope.attention.check import probe_inputs
 from headscope.attention.objective import Objective
 from headscope.attention.objective import objective as make_objective
@@ -59,7 +59,7 @@ def measure(
     preset: Preset | None = None,
     objective: str | Scalar | Objective | None = None,
     implicit: bool = False,
-    **options: Unpack[Options],
+    **options: Unpack[BlockOptions],
 ) -> Run[Sums]:
     """Surface measures of every head over a corpus, with errors and chance (Clark et al. 2019, section 3).
 

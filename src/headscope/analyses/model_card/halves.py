@@ -28,7 +28,7 @@ from headscope.statistics.overlap import Overlap, overlap
 
 
 @dataclass
-class Read:
+class ReadCorpus:
     """What was read of a corpus.
 
     Attributes:
@@ -57,7 +57,7 @@ class Halves:
 
     seed: int
     corpus: str
-    read: dict[str, Read] = field(default_factory=dict[str, Read])
+    read: dict[str, ReadCorpus] = field(default_factory=dict[str, ReadCorpus])
     overlaps: dict[str, Overlap | None] = field(default_factory=dict[str, "Overlap | None"])
 
     def measure(
@@ -67,7 +67,7 @@ class Halves:
         model, chosen, through = reader_of(model, corpus), choose(measures), RunOptions(**options)
         documents = Documents([measure.name for measure in chosen])
         name = READINGS[len(self.read)]
-        seen = _Seen("repeated random tokens" if name == "repeated" else self.corpus)
+        seen = _SeenInputs("repeated random tokens" if name == "repeated" else self.corpus)
         inputs = examples(model, corpus, through.limit)
         for block in over_blocks(model, corpus, Task(model, chosen).measured, through, inputs=inputs):
             for batch, rows in block:
@@ -80,7 +80,7 @@ class Halves:
 
     def importance(self, model: Model, corpus: Corpus, options: RunOptions) -> xr.Dataset:
         """Head importance."""
-        seen = _Seen(self.corpus)
+        seen = _SeenInputs(self.corpus)
         result = by_gates(objective(model), corpus, options, seen=seen.add)
         self._keep(NAME, seen, [NAME])
         return result
@@ -101,7 +101,7 @@ class Halves:
         hits = hits.reshape(len(hits), -1)
         self.overlaps[name] = overlap(hits, np.broadcast_to(counts[:, None], hits.shape), seed=self.seed)
 
-    def _keep(self, name: str, seen: _Seen, names: list[str]) -> None:
+    def _keep(self, name: str, seen: _SeenInputs, names: list[str]) -> None:
         both = [np.stack([seen.sums[document][side] for document in sorted(seen.sums)]) for side in (0, 1)]
         s, n = (array.reshape(*array.shape[:2], -1) for array in both)
         self.overlaps |= {
@@ -110,12 +110,12 @@ class Halves:
         self.read[name] = seen.close()
 
 
-class _Seen:
+class _SeenInputs:
     """What inputs were seen, and what their documents gave."""
 
     def __init__(self, name: str) -> None:
         self.sums: dict[int, tuple[Floats, Floats]] = {}
-        self._digest, self._read = hashlib.sha256(), Read(name)
+        self._digest, self._read = hashlib.sha256(), ReadCorpus(name)
 
     def add(self, example: Example, s: Floats, n: Floats) -> None:
         pieces = tokens_of(example).pieces
@@ -125,6 +125,6 @@ class _Seen:
         before = self.sums.get(example.document, (0.0, 0.0))
         self.sums[example.document] = (before[0] + s, before[1] + n)
 
-    def close(self) -> Read:
+    def close(self) -> ReadCorpus:
         self._read.sha256, self._read.documents = self._digest.hexdigest(), len(self.sums)
         return self._read

@@ -35,14 +35,14 @@ CARRY = 0.9
 """Share of a pattern's score difference, or of a key's squared length, whose dimensions are counted."""
 
 
-class Pairs(NamedTuple):
+class PatternPairs(NamedTuple):
     """A pattern's pairs in one input, ``[query key]`` each; rows without a pair of either kind do not count."""
 
     inside: Bools
     outside: Bools
 
 
-def patterns(tokens: Tokens, sight: Bools) -> dict[str, Pairs]:
+def patterns(tokens: Tokens, sight: Bools) -> dict[str, PatternPairs]:
     """The pairs of each pattern that an input can show, among those that are visible, `sight` ``[query key]``.
 
     - ``delimiter``: from tokens that are no separators to separators, against all other keys;
@@ -50,21 +50,21 @@ def patterns(tokens: Tokens, sight: Bools) -> dict[str, Pairs]:
     - ``next_token`` and ``previous_token``: to that token, against all other keys.
     """
     count = len(tokens)
-    pairs: dict[str, Pairs] = {}
+    pairs: dict[str, PatternPairs] = {}
     if "sep" in tokens.classes and tokens.classes["sep"].any():
         sep = tokens.classes["sep"]
         rows = ~sep[:, None] & sight
-        pairs["delimiter"] = Pairs(rows & sep, rows & ~sep)
+        pairs["delimiter"] = PatternPairs(rows & sep, rows & ~sep)
     ids = tokens.sequence_ids
     if ids is not None and {0, 1} <= set(ids.tolist()):
         known = np.asarray(ids >= 0, np.bool_)
         words = known[:, None] & known & sight
         same = np.equal(ids[:, None], ids)
-        pairs["bag_of_words"] = Pairs(words & same, words & ~same)
+        pairs["bag_of_words"] = PatternPairs(words & same, words & ~same)
     for name, offset in (("next_token", 1), ("previous_token", -1)):
         here = np.eye(count, k=offset, dtype=np.bool_) & sight
         if here.any():
-            pairs[name] = Pairs(here, sight & ~here)
+            pairs[name] = PatternPairs(here, sight & ~here)
     return pairs
 
 
@@ -93,7 +93,7 @@ class PatternSums:
         self.positive, self.keys = np.zeros((2, 2, self.heads))
 
     def add(
-        self, q: Floats, k: Floats, scaling: float, weights: Floats, pairs: Pairs, delimiters: Bools
+        self, q: Floats, k: Floats, scaling: float, weights: Floats, pairs: PatternPairs, delimiters: Bools
     ) -> None:
         """Take in one input: ``q [head query dim]``, ``k [head key dim]``, ``weights [head query key]``.
 

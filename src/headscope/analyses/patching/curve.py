@@ -29,7 +29,7 @@ RANDOM = 3
 ORDERS = ("integrated gradients", "attention", "random")
 
 
-class Circuits(NamedTuple):
+class EdgeSets(NamedTuple):
     """Circuits to run: how many edges they have, by order, and the edges of each, bool ``[writer reader]``.
 
     Attributes:
@@ -54,7 +54,7 @@ def looks(model: Model, clean: Mapping[str, Tensor], corrupted: Mapping[str, Ten
     return torch.cat([looked[layer] for layer in sorted(looked)], 1).double().cpu().numpy()
 
 
-def circuits(graph: Graph, scores: Floats, looked: Floats) -> Circuits:
+def circuits(graph: Graph, scores: Floats, looked: Floats) -> EdgeSets:
     """The circuits of each order.
 
     Args:
@@ -77,11 +77,11 @@ def circuits(graph: Graph, scores: Floats, looked: Floats) -> Circuits:
             chosen = np.zeros(edges.size, np.bool_)
             chosen[ranked[:size]] = True
             keep.append(torch.as_tensor(chosen.reshape(edges.shape)))
-    return Circuits(sizes, keep)
+    return EdgeSets(sizes, keep)
 
 
 def dataset(
-    graph: Graph, edges: statistics.Effects, run: Circuits, given: Floats, corrupted: Floats, gaps: Floats
+    graph: Graph, edges: statistics.Effects, run: EdgeSets, given: Floats, corrupted: Floats, gaps: Floats
 ) -> xr.Dataset:
     """Label scores of edges and the faithfulness of circuits.
 

@@ -126,7 +126,7 @@ def patching(
     read_pairs, name, example = read(model, pairs)
     read_pairs = read_pairs[: through.limit]
     first = model.inputs([read_pairs[0].clean])
-    runs = _Runs(model, Outputs(model, first), noising, positions == "last", through.batch_size)
+    runs = _PairRuns(model, Outputs(model, first), noising, positions == "last", through.batch_size)
     many = [(place, head) for place, count in enumerate(runs.outputs.heads) for head in range(count)]
     if exact != "all" and exact > len(many):
         raise InputError(f"exact: expected at most the {len(many)} heads of {model.name}, found {exact}")
@@ -249,7 +249,7 @@ def _named(layers: Sequence[int], spot: Spot | None) -> str:
     return "logits" if spot is None else str(Head(layers[spot[0]], spot[1]))
 
 
-class _Runs:
+class _PairRuns:
     """Runs of pairs in batches: `base` is the prompt that is patched, `source` the one that it is patched from."""
 
     def __init__(self, model: Model, outputs: Outputs, noising: bool, last: bool, batch_size: int) -> None:

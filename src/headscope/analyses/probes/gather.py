@@ -27,13 +27,13 @@ from headscope.runs.batches import Batches, tokens_per_batch
 from headscope.runs.engines import engine_of
 from headscope.runs.forward import forward
 from headscope.runs.options import RunOptions
-from headscope.runs.outcome import Given
+from headscope.runs.outcome import SentBlock
 from headscope.runs.progress import Progress
 from headscope.runs.words import word_maps
 
 
 @dataclass(frozen=True, eq=False)
-class Vectors:
+class WordVectors:
     """A vector for each form of a vocabulary.
 
     Attributes:
@@ -60,7 +60,7 @@ class Vectors:
         return np.where(self.known[:, None], (self.values - mean) / spread, 0.0).astype(np.float32)
 
 
-def read_vectors(path: str | Path, vocabulary: Mapping[str, int]) -> Vectors:
+def read_vectors(path: str | Path, vocabulary: Mapping[str, int]) -> WordVectors:
     """Vectors of the forms of a vocabulary: one line a word, the word and its numbers parted by blanks.
 
     A first line of two whole numbers (word2vec's count and size) is passed over. A form that the file does not have
@@ -110,7 +110,7 @@ def read_vectors(path: str | Path, vocabulary: Mapping[str, int]) -> Vectors:
         raise CorpusError(
             files.paths[0], None, "expected vectors of the treebank's words, found none of them"
         )
-    return Vectors(files.name, values, known)
+    return WordVectors(files.name, values, known)
 
 
 def _not_a_number(parts: list[str]) -> str:
@@ -147,11 +147,11 @@ def fill(
     shown(store.done)
     orders: deque[list[list[int]]] = deque()
 
-    def units() -> Iterator[list[Given]]:
+    def units() -> Iterator[list[SentBlock]]:
         for number, window in enumerate(_windows(islice(examples, store.done, None))):
             batches = list(_batches(model, window, options.batch_size))
             orders.append(batches)
-            yield [Given(number, [[window[place] for place in batch] for batch in batches])]
+            yield [SentBlock(number, [[window[place] for place in batch] for batch in batches])]
 
     for results in engine.results([model], Batches(work), units(), shown if engine.remote else None):
         places = [place for batch in orders.popleft() for place in batch]
@@ -276,7 +276,7 @@ def _hidden(model: Model, inputs: Sequence[Tokens]) -> list[Floats]:
     return [state.double().cpu().numpy() for state in states]
 
 
-def model_vectors(model: Model, vocabulary: Mapping[str, int]) -> Vectors:
+def model_vectors(model: Model, vocabulary: Mapping[str, int]) -> WordVectors:
     """The model's own input embeddings of each form's pieces (as they are within a text), averaged.
 
     Raises `InputError` for a model that has none.
@@ -298,4 +298,4 @@ def model_vectors(model: Model, vocabulary: Mapping[str, int]) -> Vectors:
             rows = table.weight.detach()[torch.as_tensor(ids, device=table.weight.device)]
             values[number] = rows.float().cpu().numpy().mean(0)
             known[number] = True
-    return Vectors(f"input embeddings of {model.name}", values, known)
+    return WordVectors(f"input embeddings of {model.name}", values, known)

@@ -122,11 +122,11 @@ def probe(
             raise InputError(f"{folder}: cannot be used ({error.strerror})") from None
         vocabulary: dict[str, int] = {}
         sides = (
-            _Side(model, "train", train, through.limit, vocabulary),
-            _Side(model, "dev", dev, None, vocabulary),
+            _ProbeTreebank(model, "train", train, through.limit, vocabulary),
+            _ProbeTreebank(model, "dev", dev, None, vocabulary),
         )
         through = replace(through, engine=stack.enter_context(engine_of(through.engine)))
-        run = _Run(model, sides, vocabulary, vectors, seed, epochs, precision, through, folder, stack)
+        run = _ProbeRun(model, sides, vocabulary, vectors, seed, epochs, precision, through, folder, stack)
         if vectors is not None:
             run.expect_vectors()
         rows = [row for kind in kinds for row in run.rows(kind)]
@@ -155,7 +155,7 @@ def _kinds(kinds: Sequence[str]) -> list[str]:
     return [kind for kind in KINDS if kind in asked or "all" in asked]
 
 
-class _Side:
+class _ProbeTreebank:
     """A treebank to train or to score on. New forms of its words are added to the vocabulary."""
 
     def __init__(
@@ -178,7 +178,7 @@ class _Side:
 
 
 @dataclass
-class _Run:
+class _ProbeRun:
     """One run: probes are made kind by kind, what several of them read once.
 
     Attributes:
@@ -187,7 +187,7 @@ class _Run:
     """
 
     model: Model
-    sides: tuple[_Side, _Side]
+    sides: tuple[_ProbeTreebank, _ProbeTreebank]
     vocabulary: dict[str, int]
     vectors_file: str | os.PathLike[str] | None
     seed: int

@@ -16,11 +16,21 @@ from torch import Tensor
 
 from headscope.analyses.links.syntax.run import relations_of
 from headscope.analyses.long_runs import long_run
-from headscope.analyses.options import Options
+from headscope.analyses.options import BlockOptions
 from headscope.analyses.reads import statistics
-from headscope.analyses.reads.work import Shares, Summed, Work
+from headscope.analyses.reads.work import ReadsWork, Shares, Summed
 from headscope.attention.load import load
-from headscope.attention.reading import PAIR, Asked, call_of, compared, names, order, part_of, single, visible
+from headscope.attention.reading import (
+    PAIR,
+    AskedKeys,
+    call_of,
+    compared,
+    names,
+    order,
+    part_of,
+    single,
+    visible,
+)
 from headscope.attention.record import AttentionRecord
 from headscope.attention.stream import Reader, Who
 from headscope.core.arrays import Bools, Floats
@@ -45,7 +55,7 @@ LINK = "link:"
 
 
 @dataclass
-class _Work(Work):
+class _CorpusWork(ReadsWork):
     """What is read of the inputs of a corpus.
 
     Attributes:
@@ -70,7 +80,7 @@ class _Work(Work):
         read = reader.read(ready, (part, self.head.layer))
         record = call_of(read, part, self.head).record
         among = compared(tokens, visible(record, self.head.head), causal=self.model.causal)
-        asked = Asked(self.head.head, self._contrast(record, example, among))
+        asked = AskedKeys(self.head.head, self._contrast(record, example, among))
         counts = Counter(inputs=1, queries=int(asked.contrast.any(-1).sum()))
         contrast = float(asked.numbers(record, "key").detach()) + asked.of_pairs(record, "key")
         if self.ablated:
@@ -93,7 +103,7 @@ class _Work(Work):
         reader: Reader,
         ready: Mapping[str, Tensor],
         until: tuple[str, int],
-        asked: Asked,
+        asked: AskedKeys,
         record: AttentionRecord,
     ) -> tuple[Floats, float]:
         """What is left of contrasts and of attention where a writer gives its mean, and that attention as it is."""
@@ -238,7 +248,7 @@ def shares(
     *,
     of: str = ATTENDED,
     seed: Seed = 0,
-    **options: Unpack[Options],
+    **options: Unpack[BlockOptions],
 ) -> Run[Shares]:
     """Whose writing a head reads over a corpus; see `headscope.reads`."""
     work = _work(model, head, of, seed)
@@ -255,7 +265,7 @@ def _ablated(
     of: str = ATTENDED,
     seed: Seed = 0,
     writers: Sequence[str],
-    **options: Unpack[Options],
+    **options: Unpack[BlockOptions],
 ) -> Run[Shares]:
     """What is left of a head's contrasts and attention where these writers give their mean."""
     work = replace(_work(model, head, of, seed), ablated=tuple(map(writer, writers)))
@@ -264,7 +274,7 @@ def _ablated(
     )
 
 
-def _work(model: Model, head: AnyHead, of: str, seed: int) -> _Work:
+def _work(model: Model, head: AnyHead, of: str, seed: int) -> _CorpusWork:
     asked = Head.of(head)
     measure: Measure | str | None = None
     if of.startswith(LINK):
@@ -276,10 +286,10 @@ def _work(model: Model, head: AnyHead, of: str, seed: int) -> _Work:
                 "of: expected attended, a measure of pairs of tokens such as induction or previous, or link:LABEL, "
                 f"found {of!r}"
             )
-    return _Work(model, asked, measure, seed)
+    return _CorpusWork(model, asked, measure, seed)
 
 
-def _about(work: _Work, of: str) -> dict[str, Any]:
+def _about(work: _CorpusWork, of: str) -> dict[str, Any]:
     return {"head": str(work.head), "of": of, "seed": work.seed}
 
 

@@ -10,7 +10,7 @@ import torch
 import xarray as xr
 from torch import Tensor
 
-from headscope.analyses.options import Options, with_options
+from headscope.analyses.options import BlockOptions, with_options
 from headscope.analyses.reads import statistics
 from headscope.analyses.reads.corpus import ATTENDED, over_corpus, shares
 from headscope.analyses.result import returns_result
@@ -18,7 +18,7 @@ from headscope.attention.axes import sides
 from headscope.attention.one import Text, prepare
 from headscope.attention.reading import (
     PAIR,
-    Asked,
+    AskedKeys,
     Foil,
     ask,
     call_of,
@@ -62,7 +62,7 @@ def reads(
     ablated: Number = 3,
     reinitialised: Seed | None = None,
     seed: Seed = 0,
-    **options: Unpack[Options],
+    **options: Unpack[BlockOptions],
 ) -> xr.Dataset:
     """Why a head looks from one token at another: its score as a sum over who wrote the query and who wrote the key.
 
@@ -224,7 +224,7 @@ def _of_input(
 
 
 def _pairs(
-    read: Read, record: AttentionRecord, asked: Asked, row: int, terms: Mapping[Who, float], count: int
+    read: Read, record: AttentionRecord, asked: AskedKeys, row: int, terms: Mapping[Who, float], count: int
 ) -> dict[Who, dict[Who, float]]:
     """The terms of pairs: of these writers of the query with the largest terms, and every writer of the key."""
     most = sorted((who for who in terms if who != PAIR), key=lambda who: -abs(terms[who]))[:count]

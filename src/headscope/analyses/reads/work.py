@@ -29,7 +29,7 @@ class Shares(Skewed):
 
 
 @dataclass
-class Work:
+class ReadsWork:
     """What is read of the inputs of a corpus.
 
     Attributes:

@@ -27,7 +27,7 @@ from headscope.models import Model
 from headscope.runs.batches import examples, over_blocks, tokens_of, worked
 from headscope.runs.forward import self_attention
 from headscope.runs.options import RunOptions
-from headscope.runs.rows import Found, Rows
+from headscope.runs.rows import Found, RowSums
 
 INPUTS = 500
 """How many inputs, at most, offsets are taken from: where a head looks settles soon."""
@@ -57,7 +57,7 @@ class Look:
         self._model, self._of_tokens, self._change, self._measures = model, of_tokens, change, measures
         self._documents = Documents([measure.name for measure in measures])
         self._profiles = Profiles()
-        self._kept: list[tuple[Sequence[Example], list[Seen]]] = []
+        self._kept: list[tuple[Sequence[Example], list[OffsetTotals]]] = []
 
     @property
     def all_inputs(self) -> bool:
@@ -68,7 +68,7 @@ class Look:
         """What is measured of the attention of one batch, for `take`; notes nothing."""
         records = self._changed(records)
 
-        def put(rows: Rows) -> None:
+        def put(rows: RowSums) -> None:
             for record in records:
                 rows.reduce(record)
 
@@ -82,7 +82,7 @@ class Look:
         """Take in where the heads look in one of the first batches."""
         if self._of_tokens:
             lengths = [len(tokens_of(example)) for example in batch]
-            seen: list[Seen] = []
+            seen: list[OffsetTotals] = []
             for record in self._changed(records):
                 seen.append(self._profiles.add(record, lengths, seen))
             self._kept.append((batch, seen))
@@ -99,7 +99,7 @@ class Look:
         documents = Documents([measure.name for measure in chosen])
         for batch, seen in self._kept:
 
-            def put(rows: Rows, layers: Sequence[Seen] = seen) -> None:
+            def put(rows: RowSums, layers: Sequence[OffsetTotals] = seen) -> None:
                 for one in layers:
                     rows.reduce_matrix(one.record, self._profiles.matrix(one), "own offsets")
 
@@ -110,10 +110,10 @@ class Look:
         return records if self._change is None else [self._change(record) for record in records]
 
     def _measure(
-        self, batch: Sequence[Example], measures: Sequence[Measure], put: Callable[[Rows], None]
+        self, batch: Sequence[Example], measures: Sequence[Measure], put: Callable[[RowSums], None]
     ) -> Found:
         tokens = [tokens_of(example) for example in batch]
-        rows = Rows(self._model, measures, tokens, SMOOTHING[None], Counter())
+        rows = RowSums(self._model, measures, tokens, SMOOTHING[None], Counter())
         put(rows)
         return rows.close()
 
@@ -193,7 +193,7 @@ def offset_scores(
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class OffsetTotals:
     """What one call of attention sees and gives in all, without its weights.
 
     Attributes:
@@ -207,7 +207,9 @@ class Seen:
     totals: Tensor | None
 
     @classmethod
-    def of(cls, record: AttentionRecord, weights: Tensor, pairs: Tensor, known: Sequence[Seen]) -> Seen:
+    def of(
+        cls, record: AttentionRecord, weights: Tensor, pairs: Tensor, known: Sequence[OffsetTotals]
+    ) -> OffsetTotals:
         """That of a call and its weights on these pairs; what is the same as in another layer is kept once."""
         totals = weights.sum(-1, dtype=torch.float64)
         same = next((other for other in known if torch.equal(other.pairs, pairs)), None)
@@ -229,7 +231,9 @@ class Profiles:
         self._given: dict[int, Tensor] = {}  # [head offset], from −(width − 1) to width − 1
         self._seen: dict[int, Tensor] = {}
 
-    def add(self, record: AttentionRecord, lengths: Sequence[int], known: Sequence[Seen] = ()) -> Seen:
+    def add(
+        self, record: AttentionRecord, lengths: Sequence[int], known: Sequence[OffsetTotals] = ()
+    ) -> OffsetTotals:
         """Take in one layer's weights over inputs of these lengths; `known` as in `Seen.of`."""
         layer, pairs = record.layer, _seen(record, lengths)
         weights = record.weights() * pairs
@@ -238,9 +242,9 @@ class Profiles:
             added = _by_offset(summed)
             before = kept.get(layer)
             kept[layer] = added if before is None else _sum(before, added)
-        return Seen.of(record, weights, pairs, known)
+        return OffsetTotals.of(record, weights, pairs, known)
 
-    def matrix(self, seen: Seen) -> Tensor:
+    def matrix(self, seen: OffsetTotals) -> Tensor:
         """What the heads of a layer would give by their offsets alone, ``[input head query key]``."""
         layer, width = seen.record.layer, seen.record.shape[-1]
         profile = self._given[layer] / self._seen[layer].clamp(min=1)

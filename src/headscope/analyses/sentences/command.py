@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from headscope.analyses.record import Analysis
-from headscope.analyses.shown import Picture, Shown, of_result
+from headscope.analyses.shown import Picture, ShownResult, of_result
 
 
 def run(model: Any, files: Sequence[Path], **options: Any) -> Any:
@@ -21,7 +21,7 @@ def run(model: Any, files: Sequence[Path], **options: Any) -> Any:
 
 def shown(
     result: Any, *, analysis: Analysis, head: str | None = None, figure: Picture | None = None
-) -> Shown:
+) -> ShownResult:
     """The heads that look at few sentences.
 
     Args:

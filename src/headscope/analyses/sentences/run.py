@@ -233,7 +233,7 @@ def findings(result: xr.Dataset) -> list[str | Block]:
     ]
 
 
-class _Text(NamedTuple):
+class _SentenceText(NamedTuple):
     """A text, its stretches by characters, attention between them ``[layer head later earlier]``, and how many tokens
     each sees."""
 
@@ -310,7 +310,7 @@ def sentences(
         raise InputError("text: expected at least one, found none")
     if spans is not None and len(texts) > 1:
         raise InputError(f"spans: expected one text, found {len(texts)}")
-    mapped: list[_Text] = []
+    mapped: list[_SentenceText] = []
     with bar(None, len(texts), progress, "texts") as moved:
         for number, passage in enumerate(texts):
             cut = split(passage, unit) if spans is None else list(spans)
@@ -335,7 +335,7 @@ def sentences(
     return dataset(of_texts, mapped[0].layers, meta, shown)
 
 
-def _mapped(model: Model, text: str, spans: Sequence[Stretch], name: str, apart: int) -> _Text:
+def _mapped(model: Model, text: str, spans: Sequence[Stretch], name: str, apart: int) -> _SentenceText:
     """The attention between the stretches of one text."""
     _check(text, spans, name)
     least = apart + LEAST
@@ -382,7 +382,7 @@ def _mapped(model: Model, text: str, spans: Sequence[Stretch], name: str, apart:
         maps[place, : len(means)] = np.where(hidden, np.nan, means)
     before = np.cumsum(of >= 0)
     seen = np.array([before[of == number].mean() for number in range(len(spans))])
-    return _Text(text, spans, maps, seen, layers, len(tokens))
+    return _SentenceText(text, spans, maps, seen, layers, len(tokens))
 
 
 def _check(text: str, spans: Sequence[Stretch], name: str) -> None:

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from headscope.analyses.record import Analysis
-from headscope.analyses.shown import Picture, Shown, of_result
+from headscope.analyses.shown import Picture, ShownResult, of_result
 
 
 def shown(
     result: Any, *, analysis: Analysis, figure: Picture | None = None, duo: Path | None = None
-) -> Shown:
+) -> ShownResult:
     """The key heads that lose most.
 
     Args:

@@ -107,7 +107,7 @@ def streaming(
         raise InputError(f"needles: expected at least 2, one of them to choose heads, found {needles}")
     source = builtin(pack=None) if corpus is None else corpus
     made = hidden(model, words_of(source), needles, lengths, seed, beyond=recent)
-    runs = _Runs(model, made, sink, recent)
+    runs = _NeedleRuns(model, made, sink, recent)
     spots = runs.spots
     if exact != "all" and exact > len(spots):
         raise InputError(f"exact: expected at most the {len(spots)} key heads of {model.name}, found {exact}")
@@ -165,7 +165,7 @@ class _Answers(NamedTuple):
     right: Floats
 
 
-class _Runs:
+class _NeedleRuns:
     """Runs of a model on needles, in which some key heads see the window alone."""
 
     def __init__(self, model: Model, needles: Sequence[Needle], sink: int, recent: int) -> None:
@@ -289,8 +289,14 @@ def _nats(needle: Needle, logits: Tensor) -> Tensor:
 
 
 def _checked(
-    runs: _Runs, answers: _Answers, estimated: Floats, share: float, draws: int, seed: int, progress: bool
-) -> statistics.Check:
+    runs: _NeedleRuns,
+    answers: _Answers,
+    estimated: Floats,
+    share: float,
+    draws: int,
+    seed: int,
+    progress: bool,
+) -> statistics.AnswerCheck:
     """Answers to every other needle where few key heads see everything: those that the rest chose, and others."""
     spots = runs.spots
     order: list[int] = np.argsort(-estimated[::2].mean(0), kind="stable").tolist()
@@ -311,6 +317,6 @@ def _checked(
     names = [
         statistics.name_of(runs.layers[place], key) for place, key in (spots[index] for index in kept[1])
     ]
-    return statistics.Check(
+    return statistics.AnswerCheck(
         np.stack([result.right for result in results]), np.stack([result.nats for result in results]), names
     )

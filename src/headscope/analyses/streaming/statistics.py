@@ -62,7 +62,7 @@ class Over(NamedTuple):
     high: Floats
 
 
-class Check(NamedTuple):
+class AnswerCheck(NamedTuple):
     """Answers in each condition, the draws of others one by one.
 
     Attributes:
@@ -106,7 +106,7 @@ def p_values(losses: Floats) -> Floats:
 
 
 def dataset(
-    figures: Mapping[str, Floats], layers: Sequence[int], meta: Mapping[str, Any], check: Check
+    figures: Mapping[str, Floats], layers: Sequence[int], meta: Mapping[str, Any], check: AnswerCheck
 ) -> xr.Dataset:
     """Label figures over key heads ``[layer key_head]`` and the answers of a check."""
 

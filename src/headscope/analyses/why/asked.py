@@ -34,7 +34,7 @@ a stretch of the input."""
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class AskedPrompt:
     """A prompt and its answer, as a model takes them.
 
     Attributes:
@@ -128,7 +128,7 @@ class Asked:
             return functional.logsigmoid(chosen)
         return chosen - scores.logsumexp(-1)
 
-    def without(self, spans: Sequence[Bools]) -> Asked:
+    def without(self, spans: Sequence[Bools]) -> AskedPrompt:
         """The same where the tokens of some spans are not there; those that the answer is read at stay.
 
         Raises `RefusedError` for a prompt that is no text.
@@ -170,7 +170,7 @@ def ask(
     part: tuple[int, int] | None = None,
     position: int | None = None,
     max_new_tokens: int = 60,
-) -> Asked:
+) -> AskedPrompt:
     """Put a prompt and its answer together; arguments as in `headscope.why`.
 
     Raises `InputError` for an answer that does not go with the model, and `RefusedError` for a model that gives none.
@@ -184,7 +184,7 @@ def ask(
     return replace(made, characters=part)
 
 
-def _written(model: Model, prompt: Prompt, ready: dict[str, Any], answer: Answer, most: int) -> Asked:
+def _written(model: Model, prompt: Prompt, ready: dict[str, Any], answer: Answer, most: int) -> AskedPrompt:
     """The answer of a model that writes."""
     ids: list[int] = [] if prompt.tokens.ids is None else prompt.tokens.ids.tolist()
     if not model.encoder_decoder:
@@ -223,7 +223,7 @@ def _written(model: Model, prompt: Prompt, ready: dict[str, Any], answer: Answer
         texts = written_texts(model.tokenizer, [*before, *wrote], len(before))
     ready |= uncached(model.module)
     targets = np.array(wrote, np.int64)
-    return Asked(model, prompt, ready, "text", rows, targets, pieces, texts, answer is None)
+    return AskedPrompt(model, prompt, ready, "text", rows, targets, pieces, texts, answer is None)
 
 
 def _longer(name: str, value: Any, ids: Sequence[int]) -> Any:
@@ -283,7 +283,7 @@ def _ids_of(model: Model, prompt: Prompt, ids: list[int], answer: str | int | Se
 
 def _predicted(
     model: Model, prompt: Prompt, ready: dict[str, Any], answer: Answer, position: int | None
-) -> Asked:
+) -> AskedPrompt:
     """The answer of a model that writes nothing."""
     ready = {**ready, **uncached(model.module)}
     with torch.no_grad(), evaluating(model.module), running(model, ready):
@@ -304,7 +304,7 @@ def _predicted(
         name = _label(model, number)
         rows[-1] = model.causal  # where such a model has read all
         target = np.array([number], np.int64)
-        return Asked(model, prompt, ready, "class", rows, target, [name], [name], answer is None)
+        return AskedPrompt(model, prompt, ready, "class", rows, target, [name], [name], answer is None)
     words = logits.shape[2] >= int(getattr(model.text_config, "vocab_size", None) or sys.maxsize)
     kind: Kind = "masked" if words else "label"
     places = _places(model, prompt.tokens, position, kind)
@@ -332,7 +332,7 @@ def _predicted(
         tokenizer = _tokenizer(model)
         pieces = shown_pieces(tokenizer, targets.tolist())
         texts = [str(tokenizer.decode([number])) for number in targets.tolist()]
-    return Asked(model, prompt, ready, kind, rows, targets, pieces, texts, answer is None)
+    return AskedPrompt(model, prompt, ready, kind, rows, targets, pieces, texts, answer is None)
 
 
 def _several(model: Model) -> bool:
@@ -388,7 +388,9 @@ def _label(model: Model, number: int) -> str:
     return str(names.get(number, number))
 
 
-def _extracted(model: Model, prompt: Prompt, ready: dict[str, Any], answer: Answer, output: Any) -> Asked:
+def _extracted(
+    model: Model, prompt: Prompt, ready: dict[str, Any], answer: Answer, output: Any
+) -> AskedPrompt:
     """The answer of a model that takes it from the text."""
     tokens = prompt.tokens
     special = tokens.special
@@ -410,4 +412,4 @@ def _extracted(model: Model, prompt: Prompt, ready: dict[str, Any], answer: Answ
     text = "".join(prompt.texts[first : last + 1]).strip()
     targets = np.array([first, last], np.int64)
     pieces = [tokens.pieces[first], tokens.pieces[last]]
-    return Asked(model, prompt, ready, "span", rows, targets, pieces, [text, ""], answer is None)
+    return AskedPrompt(model, prompt, ready, "span", rows, targets, pieces, [text, ""], answer is None)

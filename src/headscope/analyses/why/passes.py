@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-from headscope.analyses.why.asked import Asked
+from headscope.analyses.why.asked import AskedPrompt
 from headscope.analyses.why.spans import Source
 from headscope.attention.one import running
 from headscope.attention.record import AttentionRecord
@@ -95,7 +95,7 @@ class Passes:
         batch_size: prompts that run at once, at most.
     """
 
-    def __init__(self, asked: Asked, spans: Sequence[Source], batch_size: int = 8) -> None:
+    def __init__(self, asked: AskedPrompt, spans: Sequence[Source], batch_size: int = 8) -> None:
         self.asked, self._size = asked, batch_size
         self.module, self.model = asked.model.module, asked.model
         device = self.model.device
@@ -121,7 +121,7 @@ class Passes:
         keys, prompt = record.shape[3] + record.key_offset, len(self.asked.prompt.tokens)
         return wanted and (keys == self.asked.length or (grows and keys >= prompt))
 
-    def run(self, ready: Mapping[str, Any], asked: Asked | None = None) -> tuple[Tensor, Any]:
+    def run(self, ready: Mapping[str, Any], asked: AskedPrompt | None = None) -> tuple[Tensor, Any]:
         """The logits of the answer, ``[row token choice]``, where `asked` has it, and all that the module returns."""
         asked = self.asked if asked is None else asked
         with running(self.model, ready):

@@ -14,7 +14,7 @@ from torch import Tensor
 from headscope.analyses.result import returns_result
 from headscope.analyses.sentences.split import split
 from headscope.analyses.why import statistics
-from headscope.analyses.why.asked import Asked, ask
+from headscope.analyses.why.asked import AskedPrompt, ask
 from headscope.analyses.why.given import Answer, Given
 from headscope.analyses.why.passes import Hide, Masked, Passes, Slopes, by_head
 from headscope.analyses.why.spans import Source, Spans, cut
@@ -178,7 +178,7 @@ class Explained:
         through: the span whose heads are masked, and what the answer loses without all of them, and without others.
     """
 
-    def __init__(self, asked: Asked, sources: Sequence[Source], batch_size: int) -> None:
+    def __init__(self, asked: AskedPrompt, sources: Sequence[Source], batch_size: int) -> None:
         self.asked, self.sources = asked, sources
         self.passes = Passes(asked, sources, batch_size)
         self.top: list[int] = []

@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.analyses.why import statistics
-from headscope.analyses.why.asked import Asked
+from headscope.analyses.why.asked import AskedPrompt
 from headscope.analyses.why.spans import Source
 from headscope.attention.one import capture
 from headscope.core.maps import AttentionMaps
@@ -39,7 +39,7 @@ TOKENS = 512
 """Maps of longer inputs are not put into the page."""
 
 
-def kept(asked: Asked, sources: list[Source]) -> dict[str, Any]:
+def kept(asked: AskedPrompt, sources: list[Source]) -> dict[str, Any]:
     """What a result keeps of its input for its view: ids, where spans without characters lie, and on what."""
     tokens = asked.prompt.tokens
     variables: dict[str, Any] = {}

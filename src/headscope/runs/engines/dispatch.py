@@ -32,7 +32,7 @@ from headscope.runs.engines import worker
 from headscope.runs.engines.here import Engine, Work
 from headscope.runs.engines.transfer import SentModel, Setup, answered, natural, packed
 from headscope.runs.identity import installed, weights
-from headscope.runs.outcome import Given
+from headscope.runs.outcome import SentBlock
 from headscope.runs.progress import Progress
 
 AHEAD = 2
@@ -74,7 +74,7 @@ class Slot:
 
 
 @dataclass
-class _Unit:
+class _WorkUnit:
     label: str
     data: bytes
     deaths: int = 0
@@ -97,13 +97,13 @@ class Dispatch:
         self,
         engine: Remote,
         prepare: Sequence[Any],
-        units: Iterator[Sequence[Given]],
+        units: Iterator[Sequence[SentBlock]],
         about: Mapping[str, Any],
         shown: Progress | None = None,
     ) -> None:
         self._engine, self._prepare, self._source = engine, prepare, units
         self._about, self._shown = about, shown
-        self._units: dict[int, _Unit] = {}
+        self._units: dict[int, _WorkUnit] = {}
         self._todo: deque[int] = deque()
         self._at: dict[Slot, list[int]] = {}
         self._ready: set[Slot] = set()
@@ -161,7 +161,7 @@ class Dispatch:
         except Exception as error:  # told after what was read before
             self._reading, self._error = False, error
             return
-        self._units[self._read] = _Unit(_label(unit), data)
+        self._units[self._read] = _WorkUnit(_label(unit), data)
         self._todo.append(self._read)
         self._read += 1
 
@@ -282,7 +282,7 @@ def _warn(message: str) -> None:
     warnings.warn(message, HeadscopeWarning, stacklevel=2)
 
 
-def _sent(unit: Sequence[Given]) -> bytes:
+def _sent(unit: Sequence[SentBlock]) -> bytes:
     try:
         return pickle.dumps(list(unit), 5)
     except (pickle.PicklingError, TypeError, AttributeError) as error:
@@ -291,7 +291,7 @@ def _sent(unit: Sequence[Given]) -> bytes:
         ) from error
 
 
-def _label(unit: Sequence[Given]) -> str:
+def _label(unit: Sequence[SentBlock]) -> str:
     """Such as ``block 12 (256 inputs, news.txt:3073 to news.txt:3328)``."""
     first, last = unit[0].number, unit[-1].number
     name = f"block {first}" if first == last else f"blocks {first} to {last}"
@@ -352,7 +352,7 @@ class Remote(Engine):
         self,
         models: Sequence[Model],
         work: Work,
-        units: Iterator[Sequence[Given]],
+        units: Iterator[Sequence[SentBlock]],
         shown: Progress | None = None,
     ) -> Iterator[Any]:
         """What `work` gives for each unit, in their order; it reads of `units` what lies some way ahead.

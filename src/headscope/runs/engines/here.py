@@ -11,7 +11,7 @@ import torch
 
 from headscope.models import Model
 from headscope.runs.identity import circumstances
-from headscope.runs.outcome import Given
+from headscope.runs.outcome import SentBlock
 from headscope.runs.progress import Progress
 
 Work = Callable[[Sequence[Any], Callable[[int], None]], Any]
@@ -51,7 +51,7 @@ class Engine(AbstractContextManager["Engine"]):
         self,
         models: Sequence[Model],
         work: Work,
-        units: Iterator[Sequence[Given]],
+        units: Iterator[Sequence[SentBlock]],
         shown: Progress | None = None,
     ) -> Iterator[Any]:
         """What work with these models gives for each unit, in their order."""
@@ -88,7 +88,7 @@ class Here(Engine):
         self,
         models: Sequence[Model],
         work: Work,
-        units: Iterator[Sequence[Given]],
+        units: Iterator[Sequence[SentBlock]],
         shown: Progress | None = None,
     ) -> Iterator[Any]:
         """What the work gives for each unit, which is read while it is worked on."""

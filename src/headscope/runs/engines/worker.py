@@ -21,15 +21,15 @@ _one = threading.Lock()  # units are worked on one at a time, whichever thread a
 
 
 @dataclass
-class _State:
+class _WorkerState:
     models: dict[tuple[str, str], Model]  # by key and device
     under_way: tuple[Work, Setup] | None = None
 
 
 @cache
-def _state() -> _State:
+def _state() -> _WorkerState:
     """That of this process."""
-    return _State({})
+    return _WorkerState({})
 
 
 def prepare(data: bytes, device: str | None, keys: Sequence[str], *saved: bytes) -> dict[str, Any]:

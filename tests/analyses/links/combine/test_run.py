@@ -203,7 +203,7 @@ def test_heads_alone_score_as_links_says(kind: str, protein_model: Model) -> Non
 
     engine = with_maps(model, offsets=())
     engine.full = False
-    run = combine._Run(engine, corpus, None, 0, 100, None, 8, False)
+    run = combine._CombineRun(engine, corpus, None, 0, 100, None, 8, False)
     run.over_inputs(work, "")
     right = sum(each[0] for each in sums) / sum(each[1] for each in sums)
     known = hs.links(model, corpus)["accuracy"].sel(label="link").values
@@ -230,7 +230,7 @@ def test_pairs_without_direction_are_of_symmetric_maps_without_special_tokens(
     engine = with_maps(protein_model, directions=["row"], offsets=())
     engine.full = False
     corpus = hs.corpora.linked([text], [links])
-    combine._Run(engine, corpus, 6, 0, 9, None, 1, False).over_inputs(
+    combine._CombineRun(engine, corpus, 6, 0, 9, None, 1, False).over_inputs(
         lambda *given: found.append(given[1]), ""
     )
     (pairs,) = found
@@ -257,13 +257,13 @@ def test_pairs_without_direction_are_of_symmetric_maps_without_special_tokens(
 
 
 def test_documents_are_in_one_half_and_halves_are_equal(protein_model: Model) -> None:
-    run = combine._Run(with_maps(protein_model), [], None, 3, 10, None, 8, False)
+    run = combine._CombineRun(with_maps(protein_model), [], None, 3, 10, None, 8, False)
     halves = [run._half(cluster) for cluster in range(200)]
     assert sum(halves) == 100
     assert all(a != b for a, b in zip(halves[::2], halves[1::2], strict=True))
     assert 30 < sum(halves[::2]) < 70
     assert halves != [
-        combine._Run(run.engine, [], None, 4, 10, None, 8, False)._half(one) for one in range(200)
+        combine._CombineRun(run.engine, [], None, 4, 10, None, 8, False)._half(one) for one in range(200)
     ]
 
 

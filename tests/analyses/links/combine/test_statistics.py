@@ -11,9 +11,9 @@ from scipy.optimize import minimize
 from headscope.analyses.links.combine.statistics import (
     ALL,
     NEGATIVES,
-    Pairs,
-    Sample,
-    Scored,
+    CandidatePairs,
+    LabelScores,
+    PairSample,
     by_chance,
     fit,
     lasso,
@@ -128,19 +128,21 @@ def test_the_mean_of_the_best_is_of_as_many_as_there_are() -> None:
     np.testing.assert_allclose(weights[-1], 0.25)
 
 
-def pairs(sources: int, units: int, seed: int = 0) -> Pairs:
+def pairs(sources: int, units: int, seed: int = 0) -> CandidatePairs:
     generator = np.random.default_rng(seed)
     target = np.eye(sources, units, dtype=bool)
     row = np.arange(sources)
     features = generator.random((3, sources, units))
-    return Pairs(["link"] * sources, row, np.ones_like(target), target, np.ones(sources, bool), features)
+    return CandidatePairs(
+        ["link"] * sources, row, np.ones_like(target), target, np.ones(sources, bool), features
+    )
 
 
 def test_a_sample_is_bounded_and_does_not_hang_on_the_order() -> None:
     inputs = [(pairs(30, 40, seed), seed) for seed in range(20)]
     found: list[np.ndarray] = []
     for order in (inputs, inputs[::-1]):
-        sample = Sample(50)
+        sample = PairSample(50)
         for one, seed in order:
             sample.add(one, seed, np.random.default_rng(seed))
             assert len(sample._kept) <= 100 + 30
@@ -153,7 +155,7 @@ def test_a_sample_is_bounded_and_does_not_hang_on_the_order() -> None:
 
 
 def test_scores_of_documents_have_intervals_over_them() -> None:
-    scored = Scored()
+    scored = LabelScores()
     for cluster in range(20):
         for _ in range(2):
             scored.clusters.append(cluster)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from headscope.analyses.shown import Page, Picture, Shown
+from headscope.analyses.shown import Page, Picture, ShownResult
 from headscope.core.validation import Level
 
 
@@ -15,7 +15,7 @@ def shown(
     figure: Picture | None = None,
     view: Page | None = None,
     level: Level = 0.05,
-) -> Shown:
+) -> ShownResult:
     """The heads that differ.
 
     Args:
@@ -24,7 +24,7 @@ def shown(
         view: also an input of each group, side by side: .html, .svg, .pdf or .png.
         level: up to which q a head is said to differ.
     """
-    from headscope.analyses.compare.groups.section import Groups
+    from headscope.analyses.compare.groups.section import GroupsSection
     from headscope.views.blobs import Blobs
 
     def viewed(path: Path) -> str:
@@ -35,7 +35,7 @@ def shown(
         result.figure(level=level).save(path)
         return "a figure"
 
-    section = Groups(result.figures, level=level)
+    section = GroupsSection(result.figures, level=level)
     files = [(figure, drawn), (view, viewed)]
     shown = section.info(Blobs())["blocks"]
-    return Shown(result.table, shown, result.figures, [section.inputs()], files=files)
+    return ShownResult(result.table, shown, result.figures, [section.inputs()], files=files)

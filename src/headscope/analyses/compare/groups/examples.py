@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from headscope.analyses.compare.groups.run import groups
-from headscope.analyses.compare.groups.section import Groups
+from headscope.analyses.compare.groups.section import GroupsSection
 from headscope.analyses.example_maps import look, side_by_side
 from headscope.analyses.study import Study
 from headscope.core.heads import Head
@@ -31,7 +31,7 @@ def section(study: Study) -> list[Section]:
     assert study.pairs is not None
     command = study.typed and study.typed.on("compare groups", "--pairs", "--label")
     result = groups(study.model, study.pairs, **study.run)
-    section = Groups(result.figures, command=command)
+    section = GroupsSection(result.figures, command=command)
     if pages.show is None:
         return [section]
     pages.room(BYTES)

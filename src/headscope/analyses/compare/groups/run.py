@@ -16,7 +16,7 @@ import xarray as xr
 from headscope.analyses.compare.groups import statistics
 from headscope.analyses.compare.groups.statistics import choose_groups
 from headscope.analyses.compare.groups.values import Values, values
-from headscope.analyses.options import Reading, with_options
+from headscope.analyses.options import CorpusOptions, with_options
 from headscope.analyses.result import Comparison
 from headscope.core.arrays import Ints
 from headscope.core.counts import plural
@@ -114,7 +114,7 @@ def groups(
     length: statistics.Length | None = None,
     permutations: Draws = PERMUTATIONS,
     seed: Seed = 0,
-    **options: Unpack[Reading],
+    **options: Unpack[CorpusOptions],
 ) -> Groups:
     """Compare every measure of every head between the inputs of two labels.
 

@@ -34,7 +34,7 @@ NEAREST = 8
 
 
 @dataclass(frozen=True)
-class Groups(Section):
+class GroupsSection(Section):
     """Two groups of labelled inputs.
 
     Attributes:

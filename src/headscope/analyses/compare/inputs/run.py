@@ -170,7 +170,7 @@ def _words(tokens: Tokens) -> list[str]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Inputs(Comparison):
+class ComparedInputs(Comparison):
     """Two inputs of one model, compared.
 
     Attributes:
@@ -217,7 +217,7 @@ def inputs(
     *,
     align: Align = "position",
     measures: Sequence[str | Measure] | None = None,
-) -> Inputs:
+) -> ComparedInputs:
     """Compare what every head does on two texts, or two pairs of texts.
 
     Args:
@@ -238,4 +238,4 @@ def inputs(
         raise InputError(f"{model.name}: expected a model of one part, found one of several")
     meta = {"model": described(model, ())["model"], "command": COMMAND.get()}
     figures = compare(first, second, align=align, measures=measures, meta=meta)
-    return Inputs(figures, *aligned(first, second, align), model, (a, b))
+    return ComparedInputs(figures, *aligned(first, second, align), model, (a, b))

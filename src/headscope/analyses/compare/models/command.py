@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headscope.analyses.record import Analysis
-from headscope.analyses.shown import Picture, Save, Shown, Table, of_result
+from headscope.analyses.shown import Picture, Save, ShownResult, Table, of_result
 from headscope.core.counts import plural
 from headscope.core.validation import Seed
 from headscope.errors import InputError
@@ -36,7 +36,7 @@ def read(items: Sequence[str], *, models: Any, reading: Any) -> tuple[Any, Any, 
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedModels:
     """Two models that were compared: by head, unless heads have no counterparts, and by role, where that was asked."""
 
     heads: Any = None
@@ -77,7 +77,7 @@ def run(
     output: Path | None = None,
     as_json: bool = False,
     **options: Any,
-) -> Compared:
+) -> ComparedModels:
     """Two models, head by head and by role.
 
     Args:
@@ -94,21 +94,23 @@ def run(
     why = counterparts(a, b)
     shared = {name: value for name, value in options.items() if name not in ("measures", "by")}
     if why is not None:
-        return Compared(None, roles_of(a, b, corpus, seed=seed, **shared), (f"{why}: compared by role",))
+        return ComparedModels(
+            None, roles_of(a, b, corpus, seed=seed, **shared), (f"{why}: compared by role",)
+        )
     result = models(a, b, corpus, **options)
     if not _by_role(roles, output, as_json):
-        return Compared(result)
+        return ComparedModels(result)
     try:
-        return Compared(result, roles_of(a, b, corpus, seed=seed, **shared))
+        return ComparedModels(result, roles_of(a, b, corpus, seed=seed, **shared))
     except InputError as error:
         if roles is not None:
             raise
-        return Compared(result, None, (f"roles were not compared: {error}",))
+        return ComparedModels(result, None, (f"roles were not compared: {error}",))
 
 
 def shown(
-    result: Compared, *, analysis: Analysis, figure: Picture | None = None, roles: Path | None = None
-) -> Shown:
+    result: ComparedModels, *, analysis: Analysis, figure: Picture | None = None, roles: Path | None = None
+) -> ShownResult:
     """The heads that moved most, and what roles became.
 
     Args:
@@ -131,7 +133,7 @@ def shown(
     if heads is None:
         assert by_role is not None
         changes.attrs["meta"] = {"a": by_role.a.attrs["meta"], "b": by_role.b.attrs["meta"]}
-        return Shown(changes, by_roles, remarks=remarks, files=files)
+        return ShownResult(changes, by_roles, remarks=remarks, files=files)
     if description(heads.figures)["over"] == "words":
         remarks.insert(0, "the tokenizers differ: compared on words, without special tokens")
     shown = of_result(heads, analysis=analysis, figure=figure)

@@ -206,24 +206,24 @@ def _pins(pages: Gallery, examples: Mapping[Head, int], *, words: bool) -> dict[
     return pins
 
 
-class _Rows(NamedTuple):
+class _HeadRows(NamedTuple):
     """Rows of a head, ``[row column]``, and of each the place of its token, or of its word's first."""
 
     weights: Floats
     place: Ints
 
 
-def _rows(maps: AttentionMaps, head: Head, *, words: bool) -> _Rows:
+def _rows(maps: AttentionMaps, head: Head, *, words: bool) -> _HeadRows:
     tokens, layer = maps.query, list(maps.index).index(head.layer)
     weights = np.asarray(maps.layers[layer][head.head], np.float64)
     special = tokens.special
     kept = np.flatnonzero(~special) if not special.all() else np.arange(len(tokens))
     if not words:
-        return _Rows(weights[kept], kept)
+        return _HeadRows(weights[kept], kept)
     from_pieces, to_words = matrix(tokens)
     first = np.unique(group(tokens), return_index=True)[1]
     kept_first = np.flatnonzero(np.isin(first, kept))
-    return _Rows((from_pieces @ weights @ to_words)[np.ix_(kept_first, kept_first)], first[kept_first])
+    return _HeadRows((from_pieces @ weights @ to_words)[np.ix_(kept_first, kept_first)], first[kept_first])
 
 
 def nearest(away: Floats, count: int) -> list[int]:

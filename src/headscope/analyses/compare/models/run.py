@@ -17,7 +17,7 @@ import xarray as xr
 
 from headscope.analyses.compare.models import statistics, words
 from headscope.analyses.compare.models.shapes import check_shapes, counterparts
-from headscope.analyses.options import Reading, with_options
+from headscope.analyses.options import CorpusOptions, with_options
 from headscope.analyses.result import Comparison
 from headscope.attention.divergence import distributions
 from headscope.attention.record import AttentionRecord
@@ -76,7 +76,7 @@ def models(
     *,
     measures: Sequence[str | Measure] | None = None,
     by: Literal["token", "document"] = "token",
-    **options: Unpack[Reading],
+    **options: Unpack[CorpusOptions],
 ) -> Models:
     """Compare two models of one shape: how far each head's maps moved on the same inputs, and each of its measures.
 

@@ -11,7 +11,7 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.analyses.compare.models import statistics as two_models
-from headscope.analyses.compare.models.summary import Comparison
+from headscope.analyses.compare.models.summary import ModelComparison
 from headscope.analyses.compare.roles import run as two_roles
 from headscope.analyses.roles.statistics import BROAD, heads_in, named, roles_of, units_of
 from headscope.analyses.study import LEVEL
@@ -66,7 +66,7 @@ class CompareSection(SectionInfo):
 
 
 @dataclass(frozen=True)
-class Compare(Comparison):
+class Compare(ModelComparison):
     """The section of two models."""
 
     def named(self) -> Iterable[tuple[Head, int]]:

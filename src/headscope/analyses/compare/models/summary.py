@@ -26,7 +26,7 @@ Kind = Literal["untrained", "redrawn", "other"]
 
 
 @dataclass(frozen=True)
-class Comparison(Section):
+class ModelComparison(Section):
     """Two models on the same inputs.
 
     Attributes:
@@ -89,7 +89,7 @@ class Comparison(Section):
         return lines
 
 
-def _drift(compared: Comparison) -> list[Part]:
+def _drift(compared: ModelComparison) -> list[Part]:
     figures: Any = compared.figures
     rows: list[Any] = list(two_models.by_drift(figures).itertuples())
     baseline = f"Beside {_other_name(compared)},"
@@ -132,7 +132,7 @@ def _layers(rows: Any) -> str:
     return f"{alike}Moved {'; '.join(sides)} (q ≤ {LEVEL:g})."
 
 
-def _changes(compared: Comparison) -> list[list[Part]]:
+def _changes(compared: ModelComparison) -> list[list[Part]]:
     """Of the roles of A's heads, which are in B, in the same head; and which only B has."""
     changes: Any = compared.changes
     changes = changes[changes["role"] != BROAD]
@@ -161,7 +161,7 @@ def _changes(compared: Comparison) -> list[list[Part]]:
     return lines
 
 
-def _split(compared: Comparison, kept: Sequence[Any], lost: Sequence[Any], there: str) -> list[Part]:
+def _split(compared: ModelComparison, kept: Sequence[Any], lost: Sequence[Any], there: str) -> list[Part]:
     parts: list[str | Part] = []
     if kept:
         one = len(kept) == 1
@@ -181,7 +181,7 @@ def _split(compared: Comparison, kept: Sequence[Any], lost: Sequence[Any], there
     return sentence(*parts, ".")
 
 
-def _gained(compared: Comparison, gained: Sequence[Any], there: str, *, some: bool) -> list[Part]:
+def _gained(compared: ModelComparison, gained: Sequence[Any], there: str, *, some: bool) -> list[Part]:
     heads = len({(row.layer, row.head) for row in gained})
     noun, they = ("head has", "it does") if heads == 1 else ("heads have", "they do")
     begin = (
@@ -193,14 +193,14 @@ def _gained(compared: Comparison, gained: Sequence[Any], there: str, *, some: bo
     return sentence(f"{begin}, {heads} {noun} a role{which}: ", *_by_role(compared, gained), ".")
 
 
-def _by_role(compared: Comparison, rows: Sequence[Any]) -> list[Part]:
+def _by_role(compared: ModelComparison, rows: Sequence[Any]) -> list[Part]:
     names: dict[str, list[list[Part]]] = {}
     for row in rows:
         names.setdefault(str(row.role), []).append([_became(compared, row)])
     return by_role(names)
 
 
-def _counts(compared: Comparison) -> list[Part]:
+def _counts(compared: ModelComparison) -> list[Part]:
     """Heads have no counterparts: how many have a role, in each model."""
     counts: list[str] = []
     for every, where in zip(compared.roles or (), ("Here", _there(compared)), strict=True):
@@ -212,19 +212,19 @@ def _counts(compared: Comparison) -> list[Part]:
     return sentence(f"{', '.join(counts)}; as the models differ in shape, no head has a counterpart.")
 
 
-def _moved(compared: Comparison, row: Any) -> Part:
+def _moved(compared: ModelComparison, row: Any) -> Part:
     """A head that is named for its drift, on the example that has the maps of both."""
     head = Head.at(row)
     return head_name(head, compared.seen(head, "drift", f"{_short(row.js)} nats"))
 
 
-def _became(compared: Comparison, row: Any) -> Part:
+def _became(compared: ModelComparison, row: Any) -> Part:
     """A head that is named for what became of its role."""
     head = Head.at(row)
     return head_name(head, compared.seen(head, f"{row.role}, A and B", f"{row.a:.2f}, {row.b:.2f}"))
 
 
-def _other_name(compared: Comparison) -> str:
+def _other_name(compared: ModelComparison) -> str:
     if compared.kind == "untrained":
         return "itself with untrained weights"
     if compared.kind == "redrawn":
@@ -232,13 +232,13 @@ def _other_name(compared: Comparison) -> str:
     return _called(compared)
 
 
-def _there(compared: Comparison) -> str:
+def _there(compared: ModelComparison) -> str:
     return {"untrained": "untrained", "redrawn": "in the other draw"}.get(
         compared.kind, f"in {_called(compared)}"
     )
 
 
-def _called(compared: Comparison) -> str:
+def _called(compared: ModelComparison) -> str:
     return plain_text(compared.names[1].rstrip("/").split("/")[-1])
 
 

@@ -14,7 +14,7 @@ from headscope.analyses.compare.models.run import Models, models, same_tokens
 from headscope.analyses.compare.models.shapes import counterparts
 from headscope.analyses.compare.models.statistics import side as side_of
 from headscope.analyses.measure.run import measure
-from headscope.analyses.options import Reading, with_options
+from headscope.analyses.options import CorpusOptions, with_options
 from headscope.analyses.result import Shows
 from headscope.analyses.roles.run import every_role, readings
 from headscope.analyses.roles.statistics import NONE, ROLES, heads_in, named
@@ -137,7 +137,7 @@ def _heads(table: Any) -> set[tuple[int, int]]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Roles(Shows):
+class ComparedRoles(Shows):
     """The roles of two models.
 
     Attributes:
@@ -174,8 +174,14 @@ class Roles(Shows):
 
 @with_options()
 def roles(
-    a: Model, b: Model, corpus: Corpus, *, level: Level = 0.05, seed: Seed = 0, **options: Unpack[Reading]
-) -> Roles:
+    a: Model,
+    b: Model,
+    corpus: Corpus,
+    *,
+    level: Level = 0.05,
+    seed: Seed = 0,
+    **options: Unpack[CorpusOptions],
+) -> ComparedRoles:
     """The roles of the heads of two models, of any shapes and tokenizers, on the same corpus.
 
     Differences of scores are paired by document where both models read the same tokens and have as many heads.
@@ -199,7 +205,7 @@ def roles(
     tables = [named(result, level) for result in (first, second)]
     for table, result in zip(tables, (first, second), strict=True):
         table.attrs["meta"] = result.attrs["meta"] | {"level": level, "tests": len(result)}
-    return Roles(tables[0], tables[1], (first, second), [pair.figures for pair in both], level)
+    return ComparedRoles(tables[0], tables[1], (first, second), [pair.figures for pair in both], level)
 
 
 def _measuring(compared: Sequence[Models], side: Literal["a", "b"]) -> Callable[..., xr.Dataset]:

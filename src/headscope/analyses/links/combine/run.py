@@ -19,9 +19,9 @@ from headscope.analyses.links.combine.statistics import (
     CONTACTS,
     SOURCES,
     SYSTEMS,
-    Pairs,
-    Sample,
-    Scored,
+    CandidatePairs,
+    LabelScores,
+    PairSample,
     dataset,
     fit,
     likeliest,
@@ -30,7 +30,7 @@ from headscope.analyses.links.combine.statistics import (
     top_pairs,
 )
 from headscope.analyses.links.engine import Answered, Maps
-from headscope.analyses.links.questions import ALL, DIRECTIONS, Asked, Axis, Direction, Read
+from headscope.analyses.links.questions import ALL, DIRECTIONS, AskedExample, Axis, Direction, ReadDirection
 from headscope.analyses.links.run import Kinds, Links
 from headscope.analyses.result import returns_result
 from headscope.core.arrays import Floats
@@ -136,7 +136,7 @@ def combine_heads(
     options |= {"min_separation": apart, "sources": sources, "least": least, "seed": seed}
     options |= {"limit": limit, "batch_size": batch_size}
     known = {name: value for name, value in options.items() if value is not None}
-    run = _Run(engine, repeatable, apart, seed, sources, limit, batch_size, progress)
+    run = _CombineRun(engine, repeatable, apart, seed, sources, limit, batch_size, progress)
     if resume is not None:
         run.kept = Path(resume), {**identity(model, "combine", model.device.type), "options": known}
     with told_once():
@@ -148,13 +148,13 @@ def combine_heads(
     return dataset(run.rows(), run.directions, run.layers, run.heads, meta)
 
 
-def _maps(_: Asked, maps: Maps) -> Maps:
+def _maps(_: AskedExample, maps: Maps) -> Maps:
     """All of a layer's maps."""
     return maps
 
 
 @dataclass(frozen=True)
-class _State:
+class _CombineState:
     """What a pass has found up to a block."""
 
     arrays: Arrays
@@ -168,7 +168,7 @@ class _State:
 
 
 @dataclass
-class _Run:
+class _CombineRun:
     """Both passes over a corpus."""
 
     engine: Links
@@ -186,7 +186,7 @@ class _Run:
 
     def __post_init__(self) -> None:
         self.directions = ["both"] if self.apart is not None else [way.name for way in self.engine.ways]
-        self._samples = Sample(self.sources), Sample(self.sources)
+        self._samples = PairSample(self.sources), PairSample(self.sources)
         self._alone: dict[tuple[str, int], tuple[Floats, float]] = {}
         self._documents: dict[tuple[str, int], set[int]] = {}
         self._sources: dict[str, int] = {}
@@ -194,22 +194,22 @@ class _Run:
         self._same: dict[str, list[str]] = {}
         self._fitted: dict[str, Floats] = {}
         self._weights: dict[str, Floats] = {}
-        self._scored: dict[str, Scored] = {}
+        self._scored: dict[str, LabelScores] = {}
 
-    def over_inputs(self, work: Callable[[Asked, Pairs, int], None], title: str) -> Inputs:
+    def over_inputs(self, work: Callable[[AskedExample, CandidatePairs, int], None], title: str) -> Inputs:
         """One pass: what is done with the pairs of each input and its cluster. Returns what was read."""
         engine, corpus = self.engine, self.corpus
         inputs = engine.inputs(corpus, self.limit)
         clusters, numbers = Clusters(), dict[int, int]()
 
-        def numbered() -> Iterator[Asked]:
+        def numbered() -> Iterator[AskedExample]:
             for asked in inputs:
-                assert isinstance(asked, Asked)
+                assert isinstance(asked, AskedExample)
                 numbers[asked.number] = clusters.number(asked.document, asked.document_known)
                 yield asked
 
         with self._folder(work) as folder, bar(corpus, self.limit, self.progress, title) as done:
-            behind, kept = (folder and folder.span(0)) or (0, Outcome[_State]())
+            behind, kept = (folder and folder.span(0)) or (0, Outcome[_CombineState]())
             if kept.sums is not None:
                 self._take(kept.sums.arrays)
             chain, number = "", 0
@@ -233,7 +233,7 @@ class _Run:
                     continue
                 self._block(batches, numbers, work, done)
                 if folder is not None:
-                    folder.keep(number, Outcome(_State(self._arrays())), chain)
+                    folder.keep(number, Outcome(_CombineState(self._arrays())), chain)
             if folder is not None:
                 folder.ends(number)
         if not clusters.count:
@@ -242,7 +242,7 @@ class _Run:
         return inputs
 
     @contextmanager
-    def _folder(self, work: Any) -> Generator[Folder[_State] | None]:
+    def _folder(self, work: Any) -> Generator[Folder[_CombineState] | None]:
         """Where a pass is kept."""
         if self.kept is None:
             yield None
@@ -250,7 +250,9 @@ class _Run:
         place, run = self.kept
         now, name = circumstances(self.engine.model.device), work.__name__
         size = sys.maxsize  # of a span: the state is of all blocks so far
-        with Folder(place / name, {**run, "pass": name}, _State, span=size, circumstances=now) as folder:
+        with Folder(
+            place / name, {**run, "pass": name}, _CombineState, span=size, circumstances=now
+        ) as folder:
             try:
                 yield folder
             finally:
@@ -294,13 +296,13 @@ class _Run:
             self._documents[label, int(half)] = set(arrays[f"documents{place}"].tolist())
         for place, label in enumerate(arrays["scored"].tolist()):
             lists = (list(arrays[f"{name}{place}"]) for name in ("clusters", "sums", "counts"))
-            self._scored[label] = Scored(*lists)
+            self._scored[label] = LabelScores(*lists)
 
     def _block(
         self,
         batches: Iterable[Sequence[Example]],
         numbers: dict[int, int],
-        work: Callable[[Asked, Pairs, int], None],
+        work: Callable[[AskedExample, CandidatePairs, int], None],
         done: Callable[[int], None],
     ) -> None:
         for _, (answered, _, shape) in worked(batches, self.engine.run, done):
@@ -309,13 +311,16 @@ class _Run:
                 self._one(answered.pop(), numbers, work)
 
     def _one(
-        self, answered: Answered, numbers: dict[int, int], work: Callable[[Asked, Pairs, int], None]
+        self,
+        answered: Answered,
+        numbers: dict[int, int],
+        work: Callable[[AskedExample, CandidatePairs, int], None],
     ) -> None:
         cluster = numbers.pop(answered.asked.number)
         for pairs in self._pairs(answered):
             work(answered.asked, pairs, cluster)
 
-    def _pairs(self, answered: Answered) -> Iterator[Pairs]:
+    def _pairs(self, answered: Answered) -> Iterator[CandidatePairs]:
         if self.apart is None:
             return directed(answered, self.directions, self.heads)
         return undirected(answered, self.apart, self.heads)
@@ -324,7 +329,7 @@ class _Run:
         """Put one of two clusters that follow each other in each half."""
         return int(np.random.default_rng([self.seed, cluster // 2]).integers(2)) ^ (cluster % 2)
 
-    def choose(self, asked: Asked, pairs: Pairs, cluster: int) -> None:
+    def choose(self, asked: AskedExample, pairs: CandidatePairs, cluster: int) -> None:
         """Add to the pairs that are fitted on, and to the scores of each head alone."""
         half = self._half(cluster)
         generator = np.random.default_rng([self.seed, 1, asked.number])
@@ -361,7 +366,7 @@ class _Run:
             if first != label:
                 labels.remove(label)
         for label in [ALL, *labels] if len(labels) > 1 else labels:
-            self._scored[label] = Scored()
+            self._scored[label] = LabelScores()
             documents = [len(self._documents.get((label, half), ())) for half in range(2)]
             if self._sources[label] < least or min(documents) < 2:
                 continue
@@ -375,7 +380,7 @@ class _Run:
                 applied.append(np.concatenate([best, factors[None]]))
             self._weights[label], self._fitted[label] = np.stack(weights), np.stack(applied)
 
-    def score(self, asked: Asked, pairs: Pairs, cluster: int) -> None:
+    def score(self, asked: AskedExample, pairs: CandidatePairs, cluster: int) -> None:
         """Score an input by what the other half says."""
         other = 1 - self._half(cluster)
         for labels, sources in pairs.labelled():
@@ -402,7 +407,9 @@ class _Run:
         return {", ".join(self._same.get(label, [label])): row for label, row in rows.items()}
 
 
-def _alone(pairs: Pairs, sources: np.ndarray[tuple[int], np.dtype[np.int64]]) -> tuple[Floats, float]:
+def _alone(
+    pairs: CandidatePairs, sources: np.ndarray[tuple[int], np.dtype[np.int64]]
+) -> tuple[Floats, float]:
     """The sum of each feature's score by which heads are chosen, and what it is over."""
     features = pairs.features
     if (far := pairs.far) is not None:
@@ -423,12 +430,12 @@ def _chunked(features: Floats, work: Callable[[Floats], Floats]) -> Floats:
     return np.concatenate([work(features[at : at + _CHUNK]) for at in range(0, len(features), _CHUNK)])
 
 
-def directed(answered: Answered, directions: Sequence[str], heads: int) -> Iterator[Pairs]:
+def directed(answered: Answered, directions: Sequence[str], heads: int) -> Iterator[CandidatePairs]:
     """The sources of an input: all with both directions as features, or, where they are of two axes, each with its."""
     asked, maps = answered.asked.question, answered.looked
     sides = [[name] for name in directions] if asked.crossed else [list(directions)]
     for side in sides:
-        reads: list[Read] = [asked.read[name] for name in DIRECTIONS if name in side]
+        reads: list[ReadDirection] = [asked.read[name] for name in DIRECTIONS if name in side]
         there = np.flatnonzero(reads[0].source >= 0)
         if not len(there):
             continue
@@ -440,7 +447,7 @@ def directed(answered: Answered, directions: Sequence[str], heads: int) -> Itera
                 if name in side:
                     lines = weights[:, rows] if name == "row" else weights[:, :, rows].swapaxes(1, 2)
                     features[place, layer, : len(weights)] = lines
-        yield Pairs(
+        yield CandidatePairs(
             [asked.labels[source] for source in there.tolist()],
             np.arange(len(there)),
             allowed,
@@ -452,7 +459,7 @@ def directed(answered: Answered, directions: Sequence[str], heads: int) -> Itera
         )
 
 
-def undirected(answered: Answered, apart: int, heads: int) -> Iterator[Pairs]:
+def undirected(answered: Answered, apart: int, heads: int) -> Iterator[CandidatePairs]:
     """Each unit of an input as a source, for each label: linked with what links name at either end."""
     asked, maps = answered.asked.question, answered.looked
     if asked.crossed:
@@ -477,7 +484,7 @@ def undirected(answered: Answered, apart: int, heads: int) -> Iterator[Pairs]:
     features = np.zeros((len(maps), heads, len(kept), len(kept)), np.float32)
     for layer, weights in enumerate(maps):
         features[layer, : len(weights)] = symmetrised(weights[:, kept][:, :, kept])
-    yield Pairs(
+    yield CandidatePairs(
         labels,
         np.tile(np.arange(len(kept)), times),
         np.tile(allowed, (times, 1)),

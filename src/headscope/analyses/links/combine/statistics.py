@@ -55,7 +55,7 @@ so many folds of the documents."""
 _LISTED = 5
 
 
-class Pairs(NamedTuple):
+class CandidatePairs(NamedTuple):
     """Sources of an input with their candidates.
 
     Attributes:
@@ -216,7 +216,7 @@ def top_pairs(values: Floats, contacts: Bools, far: Bools) -> Floats:
 
 
 @dataclass
-class Sample:
+class PairSample:
     """Pairs that a regression is fitted on: those of at most so many sources, drawn uniformly.
 
     Attributes:
@@ -227,7 +227,7 @@ class Sample:
     _kept: list[tuple[float, int, str, Floats, Bools]] = field(default_factory=list[Any])
     _highest: float = math.inf
 
-    def add(self, pairs: Pairs, cluster: int, generator: np.random.Generator) -> None:
+    def add(self, pairs: CandidatePairs, cluster: int, generator: np.random.Generator) -> None:
         """The sources of an input that the draw takes, with their targets and `NEGATIVES` other candidates."""
         sources = np.arange(len(pairs.labels)) if pairs.bare is None else np.flatnonzero(~pairs.bare)
         draws, order = (
@@ -362,7 +362,7 @@ def systems(scores: Floats) -> Floats:
 
 
 @dataclass
-class Scored:
+class LabelScores:
     """Scores of a label: sums by input.
 
     Attributes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from headscope.analyses.record import Analysis
-from headscope.analyses.shown import Shown, of_result
+from headscope.analyses.shown import ShownResult, of_result
 
 
 def shown(
@@ -14,7 +14,7 @@ def shown(
     analysis: Analysis,
     candidates: Literal["preceding_mentions", "other_mentions", "any_word"] | None = None,
     all_heads: bool = False,
-) -> Shown:
+) -> ShownResult:
     """The rules and the heads that find antecedents.
 
     Args:

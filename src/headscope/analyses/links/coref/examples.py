@@ -14,7 +14,7 @@ from headscope.analyses.links.coref.run import Antecedents, around, coreference,
 from headscope.analyses.links.coref.section import Coref, label_of
 from headscope.analyses.links.engine import Maps
 from headscope.analyses.links.examples import choices
-from headscope.analyses.links.questions import Asked, Way
+from headscope.analyses.links.questions import AskedExample, Way
 from headscope.analyses.sample import Sample
 from headscope.analyses.study import Study
 from headscope.core.link import Link
@@ -77,7 +77,9 @@ def section(study: Study, *, seed: int = 0) -> list[Section]:
     return [Coref(result, windows, examples, WINDOW, command)]
 
 
-def _texts(engine: Antecedents, corpus: Iterable[Example], limit: int | None, seed: int) -> list[Asked]:
+def _texts(
+    engine: Antecedents, corpus: Iterable[Example], limit: int | None, seed: int
+) -> list[AskedExample]:
     """A uniform sample of the short runs of sentences in which a mention can be evaluated."""
 
     def fitting() -> Iterator[Example]:
@@ -91,7 +93,7 @@ def _texts(engine: Antecedents, corpus: Iterable[Example], limit: int | None, se
                 yield replace(example, document=document)
 
     draw = np.random.default_rng(seed)
-    sample = Sample[Asked](TEXTS, draw)
+    sample = Sample[AskedExample](TEXTS, draw)
     for text in engine.asked(Corpus("short sentences", fitting)):
         if text.question.labels:
             sample.add(text)
@@ -99,7 +101,11 @@ def _texts(engine: Antecedents, corpus: Iterable[Example], limit: int | None, se
 
 
 def _shown(
-    maps: Sequence[Maps], engine: Antecedents, texts: Sequence[Asked], way: Way, indices: dict[int, int]
+    maps: Sequence[Maps],
+    engine: Antecedents,
+    texts: Sequence[AskedExample],
+    way: Way,
+    indices: dict[int, int],
 ) -> list[_Shown]:
     """Mentions of different texts for which a head is right, and wrong ones. `indices` is as for sentences."""
     shown: list[_Shown] = []
@@ -113,7 +119,7 @@ def _shown(
 
 
 def _choice(
-    weights: Maps, engine: Antecedents, text: Asked, number: int, way: Way, right: bool
+    weights: Maps, engine: Antecedents, text: AskedExample, number: int, way: Way, right: bool
 ) -> _Shown | None:
     """What a head chooses for the first mention of a text for which it is right, or wrong."""
     read = text.question.read[way.direction]

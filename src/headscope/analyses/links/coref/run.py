@@ -13,11 +13,11 @@ import xarray as xr
 
 from headscope.analyses.links.coref import statistics
 from headscope.analyses.links.coref.headword import HEAD_RULES, By, rule_of
-from headscope.analyses.links.engine import Engine
-from headscope.analyses.links.questions import Asked, Candidates, Way
+from headscope.analyses.links.engine import LinkEngine
+from headscope.analyses.links.questions import AskedExample, Candidates, Way
 from headscope.analyses.links.sums import LinkSums
 from headscope.analyses.long_runs import long_run
-from headscope.analyses.options import Options
+from headscope.analyses.options import BlockOptions
 from headscope.core.arrays import Bools
 from headscope.core.link import Link, Span
 from headscope.core.validation import Count, Seed
@@ -53,7 +53,7 @@ def coreference(
     window: Count = 128,
     rows: Rows = "mean",
     seed: Seed = 0,
-    **options: Unpack[Options],
+    **options: Unpack[BlockOptions],
 ) -> Run[LinkSums]:
     """How often each head's attention finds an antecedent (Clark et al. 2019, section 4.3 and table 2), with baselines.
 
@@ -128,7 +128,7 @@ def _mention_heads(texts: Iterable[Example]) -> By | None:
     return None
 
 
-class Antecedents(Engine):
+class Antecedents(LinkEngine):
     """The antecedents of each mention in windows of text."""
 
     documents = True
@@ -158,7 +158,7 @@ class Antecedents(Engine):
             for item in items
         ]
 
-    def guesses(self, asked: Asked) -> Bools:
+    def guesses(self, asked: AskedExample) -> Bools:
         """Whether the rules find an antecedent."""
         _, items = statistics.annotated(asked)
         predicted = [statistics.by_rules(item) for item in items]

@@ -85,7 +85,8 @@ class Coref(Section):
     @property
     def rule(self) -> tuple[str, str]:
         """The best rule, and its accuracy in per cent."""
-        rules: Any = self.result["rules"].sel(type="all")
+        result: Any = self.result
+        rules = result["rules"].sel(type="all")
         return in_words(str(rules["rule"].values[rules.values.argmax()])), percent(float(rules.max()))
 
     def headline(self) -> str:

@@ -26,7 +26,7 @@ from headscope.corpora.conll2012 import pronoun
 from headscope.errors import InputError
 from headscope.measures.dataset import describe, description
 from headscope.measures.tidy import papers
-from headscope.statistics.resample import Ratios, Resampling
+from headscope.statistics.resample import HitRatios, Resampling
 
 Candidates = Literal["preceding_mentions", "other_mentions", "any_word"]
 """Among what a head chooses: mentions before this one, all other mentions of the window, or all other words."""
@@ -192,7 +192,7 @@ def dataset(mentions: LinkSums, *, seed: int = 0, meta: Mapping[str, Any] | None
     return result.transpose("candidates", "rule", "type", "layer", "head")
 
 
-def _best(scores: Ratios, mentions: LinkSums) -> dict[str, npt.NDArray[Any]]:
+def _best(scores: HitRatios, mentions: LinkSums) -> dict[str, npt.NDArray[Any]]:
     """The best head of each definition of candidates, beside the best rule."""
     heads = len(mentions.layers) * mentions.heads
     rules = slice(heads * len(CANDIDATES), None)

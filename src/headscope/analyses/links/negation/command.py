@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from headscope.analyses.clusters import note
 from headscope.analyses.record import Analysis
-from headscope.analyses.shown import Shown, of_result
+from headscope.analyses.shown import ShownResult, of_result
 from headscope.core.saving import TABLES
 from headscope.errors import InputError
 
@@ -43,7 +43,7 @@ def run(model: Model, corpus: Any, *, against: Model | None = None, **options: A
     return after if against is None else (negation(against, corpus, **options), after)
 
 
-def shown(result: Any, *, analysis: Analysis) -> Shown:
+def shown(result: Any, *, analysis: Analysis) -> ShownResult:
     """The heads that tell the scope, or what changed since another model."""
     from headscope.analyses.links.negation.section import changed
     from headscope.analyses.links.negation.statistics import difference
@@ -55,4 +55,4 @@ def shown(result: Any, *, analysis: Analysis) -> Shown:
         return replace(of_result(after, analysis=analysis), remarks=remarks)
     rows = difference(before, after)
     rows.attrs["meta"] = {"before": description(before), "after": description(after)}
-    return Shown(rows, changed(rows), remarks=remarks)
+    return ShownResult(rows, changed(rows), remarks=remarks)

@@ -8,12 +8,12 @@ from typing import Any, Unpack
 import numpy as np
 import xarray as xr
 
-from headscope.analyses.links.engine import Engine
+from headscope.analyses.links.engine import LinkEngine
 from headscope.analyses.links.negation.statistics import OUTSIDE, RULES, SCOPE, counts, dataset, rules
-from headscope.analyses.links.questions import Asked, Way
+from headscope.analyses.links.questions import AskedExample, Way
 from headscope.analyses.links.sums import LinkSums
 from headscope.analyses.long_runs import long_run
-from headscope.analyses.options import Options
+from headscope.analyses.options import BlockOptions
 from headscope.core.arrays import Bools
 from headscope.core.link import Link, Span
 from headscope.core.validation import Seed
@@ -35,7 +35,11 @@ KIND = Kind("negation", LinkSums.from_arrays, _figures, noun="sentence", grows=C
 
 @long_run(KIND)
 def negation(
-    model: Model, corpus: AnnotatedCorpus | Iterable[Example], *, seed: Seed = 0, **options: Unpack[Options]
+    model: Model,
+    corpus: AnnotatedCorpus | Iterable[Example],
+    *,
+    seed: Seed = 0,
+    **options: Unpack[BlockOptions],
 ) -> Run[LinkSums]:
     """How well each head tells the scope of a negation: the words that look at its cue (Zhao & Bethard 2020).
 
@@ -60,7 +64,7 @@ def negation(
 estimate, merge = negation.estimate, negation.merge
 
 
-class _Scopes(Engine):
+class _Scopes(LinkEngine):
     """The words outside of a negation's cue, and whether they look at it."""
 
     chance = True
@@ -78,7 +82,7 @@ class _Scopes(Engine):
             Link(Span(word, word + 1), cue, SCOPE if word in scope else OUTSIDE) for word in _others(example)
         ]
 
-    def guesses(self, asked: Asked) -> Bools:
+    def guesses(self, asked: AskedExample) -> Bools:
         """Whether the rules put a word into the scope."""
         cue = np.isin(np.arange(len(asked.words or ())), asked.cue or ())
         return rules(cue)[:, _others(asked)]

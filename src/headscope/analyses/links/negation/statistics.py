@@ -22,7 +22,7 @@ from headscope.core.counts import layers_by_heads
 from headscope.errors import InputError
 from headscope.measures.dataset import describe, description
 from headscope.measures.tidy import of_heads
-from headscope.statistics.resample import Ratios, Resampling, paired
+from headscope.statistics.resample import HitRatios, Resampling, paired
 from headscope.statistics.significance import false_discovery
 
 SCORES = ("precision", "recall", "f1")
@@ -69,11 +69,11 @@ def counts(sums: LinkSums) -> Floats:
     return np.insert(every[:, :-1], heads, every[:, -1], 1)  # of baselines chance comes first
 
 
-def scores(sums: Floats, seed: int = 0) -> dict[str, Ratios]:
+def scores(sums: Floats, seed: int = 0) -> dict[str, HitRatios]:
     """Precision, recall and F1 of `counts`; 0 where nothing is predicted to be in a scope."""
     right, wrong, missed = np.moveaxis(sums, -1, 0)
     of = (right + wrong, right + missed, right + (wrong + missed) / 2)
-    return {name: Ratios(right, size, seed) for name, size in zip(SCORES, of, strict=True)}
+    return {name: HitRatios(right, size, seed) for name, size in zip(SCORES, of, strict=True)}
 
 
 def dataset(

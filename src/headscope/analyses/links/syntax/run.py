@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from headscope.analyses.links.engine import Answered, Engine
-from headscope.analyses.links.questions import Asked, Way
+from headscope.analyses.links.engine import Answered, LinkEngine
+from headscope.analyses.links.questions import AskedExample, Way
 from headscope.analyses.links.sums import LinkSums
 from headscope.analyses.links.syntax import trees as spanning
 from headscope.analyses.links.syntax.statistics import DIRECTIONS, by_offsets, dataset
 from headscope.analyses.long_runs import long_run
-from headscope.analyses.options import Options
+from headscope.analyses.options import BlockOptions
 from headscope.core.arrays import Bools, Ints
 from headscope.core.link import Link, Span
 from headscope.core.validation import Count, Offset, Seed
@@ -72,7 +72,7 @@ def syntax(
     least: Count = 100,
     trees: bool = False,
     seed: Seed = 0,
-    **options: Unpack[Options],
+    **options: Unpack[BlockOptions],
 ) -> Run[LinkSums]:
     """Accuracy of every head, in both directions, at every dependency relation (Clark et al. 2019, table 1).
 
@@ -135,7 +135,7 @@ def relations_of(example: Example) -> list[Link]:
     ]
 
 
-class Dependencies(Engine):
+class Dependencies(LinkEngine):
     """The head of each word, by its row and by its column."""
 
     def __init__(
@@ -158,12 +158,12 @@ class Dependencies(Engine):
         """The links from each word to its head; the root has none."""
         return relations_of(example)
 
-    def guesses(self, asked: Asked) -> Bools:
+    def guesses(self, asked: AskedExample) -> Bools:
         """Whether the words at the offsets are the heads."""
         _, heads, relations = gold(asked)
         return by_offsets(len(relations), self.baselines, clip=self.settle is not None) == heads
 
-    def _possessive(self, asked: Asked, right: Bools, chosen: Ints) -> Bools:
+    def _possessive(self, asked: AskedExample, right: Bools, chosen: Ints) -> Bools:
         """The released code: a ``poss`` before ``'s`` is right as well where the head of it is chosen for ``'s``."""
         words, heads, relations = gold(asked)
         before = [
@@ -172,7 +172,7 @@ class Dependencies(Engine):
         right[..., :-1] |= (chosen[..., 1:] == heads[:-1]) & np.array(before, np.bool_)
         return right
 
-    def _edges(self, asked: Asked, maps: npt.NDArray[Any]) -> Bools:
+    def _edges(self, asked: AskedExample, maps: npt.NDArray[Any]) -> Bools:
         """The edges of a layer's spanning trees that are right."""
         return spanning.edges(maps, gold(asked)[1])
 
