@@ -109,9 +109,13 @@ def test_sections_come_in_reading_order_and_empty_ones_are_left_out():
     payload, _ = report_payload(dataset())
     kinds = ["summary", "measures", "layers", "layers", "heads", "absent", "methods"]
     assert [section_blocks.name_of(one) for one in payload["sections"]] == kinds
-    shares, others = (one for one in payload["sections"] if one["kind"] == "layers")
-    assert shares["measures"] == ["previous", "next", "first", "sep"]
-    assert others["measures"] == ["entropy", "entropy_first"]
+    shares, others = (
+        [panel["measures"] for panel in one["blocks"][0]["panels"]]
+        for one in payload["sections"]
+        if section_blocks.name_of(one) == "layers"
+    )
+    assert shares == [["previous"], ["next"], ["first"], ["sep"]]
+    assert others == [["entropy"], ["entropy_first"]]
     some = dataset(absent={})
     some = some.drop_vars([name for name in some.data_vars if str(name).startswith("entropy")])
     kinds = ["summary", "measures", "layers", "heads", "methods"]

@@ -111,10 +111,10 @@ def circuits(model: Model, ids: Sequence[int], offsets: int) -> Circuits:
     along = _records(model, calls, [inputs.mean(0).expand(1, offsets, -1) for inputs in given])
     layers: list[Circuit] = []
     for place, (call, writer, slopes) in enumerate(heads):
-        matrix = _values(read, call) * reads[place].gain.to(table)
+        matrix = _values(read, call).to(table) * reads[place].gain.to(table)
         if centred:
             matrix = matrix - matrix.mean(-1, keepdim=True)
-        write = _written(model, call, writer, blocks[writer.layer], direction, slopes[0, -1])
+        write = _written(model, call, writer, blocks[writer.layer], direction, slopes[0, -1].to(direction))
         one = single[place]
         scores = torch.einsum("qhd,khd->hqk", one.q[:, :, 0], one.keys[:, :, 0]) * one.scaling
         layers.append(Circuit(writer.layer, matrix, write.to(table), scores, _by_offset(along[place])))
@@ -183,11 +183,11 @@ def _written(
             given = left
         elif call.attention in {*module.modules()}:
             given = left
-    matrix = writer.matrix.double()
+    matrix = writer.matrix.to(direction)
     for norm in norms:
         if norm.centred:
             matrix = matrix - matrix.mean(-1, keepdim=True)
-        matrix = matrix * norm.gain
+        matrix = matrix * norm.gain.to(matrix)
     for norm in reversed(norms):
         direction = norm.back(direction)
     factor = float(slope.double() @ direction / direction.square().sum())

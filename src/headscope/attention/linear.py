@@ -191,7 +191,9 @@ class Pass(TorchFunctionMode):
         super().__init__()
         self._heads: dict[int, AttentionRecord] = {}
         self._given: dict[nn.Module, tuple[tuple[Any, ...], dict[str, Any]]] = {}
-        self._parameters = {storage(parameter) for parameter in self.module.parameters()}
+        self._parameters = {storage(parameter) for parameter in self.module.parameters()} - {
+            0
+        }  # 0: elsewhere
 
     # --- operations
 
@@ -229,7 +231,7 @@ class Pass(TorchFunctionMode):
         return func(*args, **kwargs)
 
     def _is_parameter(self, x: Any) -> bool:
-        return isinstance(x, Tensor) and storage(x) in self._parameters
+        return isinstance(x, nn.Parameter) or (isinstance(x, Tensor) and storage(x) in self._parameters)
 
     def _carries(self, x: Any) -> bool:
         # A view of a parameter needs a gradient even where none are kept.

@@ -81,10 +81,10 @@ def written(model: Model, ready: Mapping[str, Tensor], position: int, token: int
         terms[name][at] = np.nan_to_num(terms[name][at]) + float(term[-1])
     heads = {layer: np.zeros((0, len(read.logits))) for layer in layers}
     for call, writer, (slope,) in attending(read, logit):
-        weights = call.record.weights(slice(position, position + 1))[0, :, 0].detach().double()
-        sent = writer.matrix.double() @ slope[position].double()
-        sources = weights * torch.einsum("hkd,hd->hk", call.record.values[0].detach().double(), sent)
-        heads[writer.layer] = sources.cpu().numpy()
+        weights = call.record.weights(slice(position, position + 1))[0, :, 0]
+        numbers = (weights, call.record.values[0], writer.matrix, slope[position])  # of several devices
+        weights, values, matrix, at = (number.detach().cpu().double() for number in numbers)
+        heads[writer.layer] = (weights * torch.einsum("hkd,hde,e->hk", values, matrix, at)).numpy()
     terms |= {
         "embedding": terms["embedding"].item(),
         "bias": terms["bias"].item(),

@@ -217,7 +217,7 @@ class Read:
             raise _no_sum(self.model, "queries or keys that no writer of its stream has a part in")
         slopes = self.slopes(numbers, leaves)
         terms = [
-            None if slope is None else writer.terms(slope)
+            None if slope is None else writer.terms(slope).to(numbers.device)
             for writer, slope in zip(self.writers, slopes, strict=True)
         ]
         there = [term for term in terms if term is not None]

@@ -37,7 +37,11 @@ def test_generated_text_has_the_ratio_of_every_head(stories: Model, log: Path) -
     corpus = hs.corpora.jsonl(log)
     page = hs.report(stories, corpus, sections=["lookback", "figures", "table"], examples=0)
     payload, texts = pages.payload(page), pages.arrays(page)
-    panels = [one for one in payload["sections"] if one["kind"] == "layers" and "lookback" in one["measures"]]
+    panels = [
+        one
+        for one in payload["sections"]
+        if one.get("name") == "layers" and one["blocks"][0]["panels"][0]["measures"] == ["lookback"]
+    ]
     assert [one["title"] for one in panels] == ["Context or own words, by layer"]
     written = sum(len(json.loads(line)["token_ids"]) for line in log.read_text().splitlines())
     assert panels[0]["notes"][1] == f"Means over {written} tokens that were generated."

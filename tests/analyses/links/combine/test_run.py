@@ -364,7 +364,7 @@ def test_the_command_writes_and_prints_the_table(
     assert lines[0].startswith("link,best head,48,")
 
     said = typed("links", path, "--together", "--least", 99)
-    assert "1 of 1 labels have fewer than 99 sources" in said.err
+    assert "1 of 1 labels have fewer than 99 sources" in said.out
     assert "link" in said.out
     for options, message in (
         (("--symmetrise",), "--symmetrise: expected --together with it, found none"),
