@@ -1,4 +1,4 @@
-"""Names in `src/headscope` that say nothing, that only this house knows, or that two classes share: a line for each place.
+"""Names in `src/headscope` that say nothing, that only this house knows, or that two classes share: a line a place.
 
 Exits 1 where there is one. CONTRIBUTING.md says what to call things instead.
 """
