@@ -111,7 +111,7 @@ def slow(seconds: float, run: str = "") -> Measure:
     @pair_measure("slow", "Mass on even places, at leisure.")
     def slow(tokens: Tokens, queries: Any) -> Any:
         time.sleep(seconds)
-        while run and len(list(Path(run).glob("span-*"))) == 2 and not Path(run, "..", "go").exists():
+        while run and len(list(Path(run).glob("span-*"))) >= 2 and not Path(run, "..", "go").exists():
             time.sleep(0.02)
         return np.broadcast_to(np.arange(len(tokens)) % 2 == 0, (len(queries), len(tokens)))
 
