@@ -181,7 +181,9 @@ def ask(
         made = _written(model, taken, ready, answer, max_new_tokens)
     else:
         made = _predicted(model, taken, ready, answer, position)
-    return replace(made, characters=part)
+    asked = replace(made, characters=part)
+    _ = asked.part  # refuses what is no part of the answer, before anything else runs
+    return asked
 
 
 def _written(model: Model, prompt: Prompt, ready: dict[str, Any], answer: Answer, most: int) -> AskedPrompt:
