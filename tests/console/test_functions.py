@@ -77,11 +77,11 @@ def function(
 OTHER = 'from typing import Literal\nKind = Literal["a", "b"]\nLEAST: int = 10 * 2\n'
 UNPACKED = '''
 from typing import Unpack
-from headscope.analyses.options import Reading, with_options
+from headscope.analyses.options import CorpusOptions, with_options
 
 
 @with_options(batch_size=16)
-def function(model, *, rows: int = 2, **options: Unpack[Reading]):
+def function(model, *, rows: int = 2, **options: Unpack[CorpusOptions]):
     """Do it.
 
     Args:
