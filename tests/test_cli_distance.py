@@ -51,7 +51,7 @@ def test_shards_and_merge(typed: Typed, tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("headscope.analyses.distance.run.BLOCK", 2)
     monkeypatch.setattr("headscope.analyses.distance.run.KIND", replace(KIND, span=1))
-    monkeypatch.setattr("headscope.runs.blocks.BYTES", 14)
+    monkeypatch.setattr("headscope.runs.blocks.BYTES", 12)
     names = ("cat", "dog", "cow", "hen", "bee", "ant")
     Path("a.txt").write_text("\n\n".join(f"The {name} sat." for name in names), encoding="utf-8")
     typed("distance", "a.txt", "-o", "plain.csv", "--resume", "kept")
