@@ -69,10 +69,10 @@ def later(page: Any) -> None:
 @pytest.mark.parametrize("name", ["explorer", "report"])
 def test_axe_finds_nothing(name: str, visit: Callable[..., Any]) -> None:
     page = visit(name)
-    for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)
-        for width in (1400, 390):
-            page.set_viewport_size({"width": width, "height": 900})
+    for width in (1400, 390):  # on a phone a report's head is closed, and stays so
+        page.set_viewport_size({"width": width, "height": 900})
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
             for key in ("1", "2", "3") if name == "explorer" else ("",):
                 if key:
                     page.keyboard.press(key)
