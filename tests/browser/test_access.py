@@ -182,7 +182,7 @@ def test_back_leads_to_the_head_of_a_report_before(visit: Callable[..., Any]) ->
     page = visit("report")
     heading = page.locator(".opened h2").first
     first = heading.inner_text()
-    page.locator(".grid").focus()
+    page.locator(".grid").first.focus()
     page.keyboard.press("ArrowRight")
     rest(page)
     second = heading.inner_text()
