@@ -17,7 +17,7 @@ EXTERNAL: set[str] = set()
 
 OPENERS = {
     "summary": {"headlink"},
-    "measures": {"grid", "entry"},
+    "measures": {"grid", "headname"},
     "layers": {"point"},
     "classes": {"point"},
     "roles": {"headname", "headlink"},
@@ -26,7 +26,7 @@ OPENERS = {
     "syntax": {"headname", "sentence"},
     "coref": {"headname", "mentions"},
     "probes": set[str](),
-    "positions": {"range"},
+    "positions": {"point"},
     "compare": {"grid", "point"},
     "cards": {"headlink", "line", "tenth"},
     "heads": {"headname"},
@@ -38,7 +38,6 @@ OPENERS = {
 KINDS = {
     "grid": ".grid [data-row]",
     "point": ".plot:not(.grid) [data-row]",
-    "range": ".ranges > canvas",
     **{
         name: f".{name}"
         for name in ("headlink", "headname", "entry", "line", "tenth", "sentence", "mentions")

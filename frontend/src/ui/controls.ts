@@ -114,7 +114,8 @@ const segments: Make = (of, choose) => {
   const root = h(`div.${look}`, { role: "radiogroup", "aria-label": said(of.label ?? of.cap) });
   const fill = (scene: Scene, chosen: Value): void => {
     const options = optionsOf(of, scene);
-    if (listed.renewed(options))
+    if (listed.renewed(options)) {
+      const held = root.querySelector<HTMLElement>(":focus")?.dataset.v;
       root.replaceChildren(
         ...options.map(([value, text]) =>
           h(
@@ -124,6 +125,8 @@ const segments: Make = (of, choose) => {
           ),
         ),
       );
+      [...root.children].find((button): button is HTMLElement => (button as HTMLElement).dataset.v === held)?.focus();
+    }
     options.forEach(([value, , title = ""], at) => {
       const button = root.children[at] as HTMLButtonElement;
       const why = of.choice?.(scene, value);
