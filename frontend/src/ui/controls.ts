@@ -198,8 +198,8 @@ const slider: Make = (of, choose) => {
 
 /** What is pressed, and says what it does. */
 const press: Make = ({ label, title, next }, _, set) => {
-  let shown: Scene;
-  const root = h("button.link", { onclick: () => set(next!(shown)) });
+  let shown: Scene | undefined;
+  const root = h("button.link", { onclick: () => shown && set(next!(shown)) });
   const fill = (scene: Scene): void => {
     shown = scene;
     root.textContent = said(label, scene);
