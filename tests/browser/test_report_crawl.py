@@ -40,7 +40,7 @@ KINDS = {
     "point": ".plot:not(.grid) [data-row]",
     **{
         name: f".{name}"
-        for name in ("headlink", "headname", "entry", "line", "tenth", "sentence", "mentions")
+        for name in ("headlink", "headname", "line", "tenth", "sentence", "mentions")
     },
 }
 

@@ -82,7 +82,9 @@ def test_the_legend_stays_in_its_column(open_page: Any, built_in: str) -> None:
                 <= one.closest(".whole").getBoundingClientRect().right + 0.5])"""
         )
         assert all(fits for _, fits in legend), width
-        assert {"previous token 1", "none of these 59"} <= {text for text, _ in legend}
+        named = [text for text, _ in legend]
+        assert "previous token 1" in named
+        assert any(text.startswith("none of these ") for text in named)
 
 
 def test_no_finding_repeats_another(page: Any) -> None:
