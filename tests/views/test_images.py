@@ -254,5 +254,5 @@ def test_another_picture_stands_beside_the_first() -> None:
     assert len(view.inputs) == 2
     expected = hs.capture(model, image=bright)
     np.testing.assert_allclose(view.matrix(0, 1, place=1), expected["L0H1"], atol=1e-6)
-    with pytest.raises(InputError, match="expected a path, a Pillow image or numbers .*, found int"):
+    with pytest.raises(InputError, match=r"expected a path, a Pillow image or numbers .*, found int"):
         hs.view(model, image=picture().pixels, against=3)
