@@ -38,10 +38,7 @@ OPENERS = {
 KINDS = {
     "grid": ".grid [data-row]",
     "point": ".plot:not(.grid) [data-row]",
-    **{
-        name: f".{name}"
-        for name in ("headlink", "headname", "line", "tenth", "sentence", "mentions")
-    },
+    **{name: f".{name}" for name in ("headlink", "headname", "line", "tenth", "sentence", "mentions")},
 }
 
 FAR = "L5H0"

@@ -14,7 +14,7 @@ import transformers
 import headscope as hs
 from headscope import corpora
 from headscope.analyses import analyses
-from headscope.analyses.links.command import shown
+from headscope.analyses.shown import of_result
 from headscope.core.link import Link, Span
 from headscope.corpora import Example
 from headscope.errors import CorpusError, HeadscopeWarning, InputError
@@ -437,7 +437,7 @@ def test_a_source_without_candidates_is_left_out_and_said(capsys: pytest.Capture
     assert found["asked"].sel(direction="row").item() == 1
     assert found["asked"].sel(direction="column").item() == 2
     assert found["n"].item() == 2
-    said = shown(found, analysis=analyses()["links"]).text
+    said = of_result(found, analysis=analyses()["links"]).text
     assert "row: 1 of 2 sources have no candidates: no head is right there" in said
     for name in ("rank", "mass", "average_precision"):
         np.testing.assert_array_equal(found[name].sel(direction="row"), alone[name].sel(direction="row"))
