@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from torch import Tensor
 
 from headscope.attention.parts import from_ids, labels
@@ -99,7 +97,7 @@ def after_virtual(tokens: Tokens, count: int) -> Tokens:
     """An axis on which so many virtual tokens stand first, which have no id (-1) and are in no text."""
     none = {"ids": -1, "special_mask": True, "word_ids": -1, "sequence_ids": -1, "texts": ""}
 
-    def after(name: str, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def after(name: str, array: np.ndarray) -> np.ndarray:
         first = np.full((count, *array.shape[1:]), none.get(name, 0), array.dtype)
         return np.concatenate([first, array])
 

@@ -20,7 +20,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -70,7 +69,7 @@ def jensen_shannon(weights: Tensor) -> Floats:
     return divergences + divergences.T
 
 
-def _on_processor(weights: npt.NDArray[Any]) -> Floats:
+def _on_processor(weights: np.ndarray) -> Floats:
     log, unit = _logarithm(weights.dtype.char)
     return unit * _mixtures(np, log, weights, np.zeros((len(weights), len(weights))), _PARTNERS)
 

@@ -8,7 +8,6 @@ from contextlib import contextmanager, nullcontext
 from typing import Annotated, Any, TypedDict, cast
 
 import numpy as np
-import numpy.typing as npt
 import torch
 import transformers
 from torch import Tensor
@@ -433,7 +432,7 @@ def decoder_tokens(model: Model, encoded: Tokens) -> Tokens:
         return encoded.take(slice(0, kept))
     first = {"ids": start, "special_mask": True, "word_ids": -1, "sequence_ids": -1, "texts": ""}
 
-    def shifted(name: str, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def shifted(name: str, array: np.ndarray) -> np.ndarray:
         return np.concatenate([np.full_like(array[:1], first.get(name, 0)), array[:kept]])
 
     return encoded.changed([*shown_pieces(model.tokenizer, [int(start)]), *encoded.pieces[:kept]], shifted)

@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from headscope.core.arrays import Floats, Singles
 from headscope.core.lazy import module
 from headscope.errors import HeadscopeWarning, InputError
 
-Samples = str | Path | tuple[npt.NDArray[Any], int]
+Samples = str | Path | tuple[np.ndarray, int]
 """A file of sound, or its samples ``[sample]`` and their rate."""
 
 Audio = Samples | Mapping[str, Any]
@@ -82,7 +81,7 @@ QUIET = 0.3
 _STEP = 0.01  # seconds from one place where it may be cut to the next
 
 
-def windows(samples: npt.NDArray[Any], rate: int, seconds: float) -> list[tuple[int, int]]:
+def windows(samples: np.ndarray, rate: int, seconds: float) -> list[tuple[int, int]]:
     """Where to cut a sound that is longer than a model hears at once: at its quietest places.
 
     Each window but the last is half as long as it may be at least, and ends where the `QUIET` seconds around have the
@@ -120,7 +119,7 @@ def windows(samples: npt.NDArray[Any], rate: int, seconds: float) -> list[tuple[
     return [*parts, (start, len(samples))]
 
 
-def _energy(samples: npt.NDArray[Any], step: int, width: int) -> Floats:
+def _energy(samples: np.ndarray, step: int, width: int) -> Floats:
     """The energy around each `step`-th sample, over `width` steps."""
     squares = np.add.reduceat(np.square(samples, dtype=np.float64), np.arange(0, len(samples), step))
     total = np.concatenate([[0.0], np.cumsum(squares)])
@@ -165,7 +164,7 @@ def _is_wav(audio: str | Path | bytes) -> bool:
     return str(audio).lower().endswith((".wav", ".wave")) or not os.path.isfile(audio)
 
 
-def _read(source: Any, name: str) -> tuple[int, npt.NDArray[Any]]:
+def _read(source: Any, name: str) -> tuple[int, np.ndarray]:
     """The rate and the samples ``[sample]`` or ``[sample channel]`` of a WAV file."""
     wavfile = module("scipy.io.wavfile")
     try:
@@ -192,7 +191,7 @@ _UNKNOWN = 1 << 31  # a size from here on stands in the header of what was writt
 _HEAD = 8  # bytes of the header, which some count as well
 
 
-def _other(source: Any, name: str) -> tuple[int, npt.NDArray[Any]]:
+def _other(source: Any, name: str) -> tuple[int, np.ndarray]:
     """The rate and the samples of a file that is no WAV, such as FLAC."""
     soundfile = module("soundfile")
     try:
@@ -210,7 +209,7 @@ def _other(source: Any, name: str) -> tuple[int, npt.NDArray[Any]]:
     return int(rate), samples
 
 
-def _scaled(samples: npt.NDArray[Any]) -> Floats:
+def _scaled(samples: np.ndarray) -> Floats:
     """Samples from -1 to 1, of whole numbers of any size; unsigned ones have their middle at half."""
     if samples.dtype.kind == "f":
         return samples.astype(np.float64)

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from headscope.core.arrays import Bools, Bytes
 from headscope.core.failures import reason
@@ -59,7 +58,7 @@ def mask_of(path: Path) -> Bools:
     Raises `InputError` for a file that is no picture.
     """
     with _opened(path, str(path)) as image:
-        pixels: npt.NDArray[Any] = np.asarray(image)
+        pixels: np.ndarray = np.asarray(image)
         colours = len(image.getbands()) - (image.mode in ("LA", "PA", "RGBA"))
     return pixels != 0 if pixels.ndim == 2 else (pixels[..., :colours] != 0).any(-1)
 
@@ -113,7 +112,7 @@ def _pixels(image: Any, name: str) -> Bytes:
 
 def _array(image: Any) -> Bytes:
     try:
-        array: npt.NDArray[Any] = np.asarray(image)
+        array: np.ndarray = np.asarray(image)
     except (TypeError, ValueError):
         array = np.empty(0, object)
     if array.dtype.kind not in "buif" or array.ndim not in (2, 3) or not array.size:

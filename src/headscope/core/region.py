@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from headscope.core.arrays import Bools, Floats
 from headscope.core.pictures import mask_of
@@ -241,7 +240,7 @@ def _runs(value: Any) -> Runs:
         runs = _of_coco(cast("Mapping[str, Any]", value))
     else:
         if isinstance(value, str | os.PathLike):
-            array: npt.NDArray[Any] = mask_of(Path(cast("str | os.PathLike[str]", value)))
+            array: np.ndarray = mask_of(Path(cast("str | os.PathLike[str]", value)))
         else:
             try:
                 array = np.asarray(value)

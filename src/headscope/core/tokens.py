@@ -10,7 +10,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from headscope.core.arrays import Bools, Floats, Ints
 from headscope.core.bytelevel import is_raw, readable
@@ -159,9 +158,7 @@ class Tokens:
         )
 
     @classmethod
-    def known(
-        cls, pieces: tuple[str, ...], classes: Mapping[str, Bools], **arrays: npt.NDArray[Any]
-    ) -> Tokens:
+    def known(cls, pieces: tuple[str, ...], classes: Mapping[str, Bools], **arrays: np.ndarray) -> Tokens:
         """Make tokens of arrays that are known to have these types and this length: nothing is checked."""
         made = object.__new__(cls)
         made.__dict__.update(_UNKNOWN, pieces=pieces, classes=classes, **arrays)
@@ -201,9 +198,7 @@ class Tokens:
         index = np.arange(len(self))[keep]
         return self.changed([self.pieces[int(position)] for position in index], lambda _, array: array[index])
 
-    def changed(
-        self, pieces: Sequence[str], change: Callable[[str, npt.NDArray[Any]], npt.NDArray[Any]]
-    ) -> Tokens:
+    def changed(self, pieces: Sequence[str], change: Callable[[str, np.ndarray], np.ndarray]) -> Tokens:
         """Tokens of other pieces, with what `change` makes of each array, given its name (or that of its class).
 
         `texts` come to `change` as an array of strings.
@@ -264,10 +259,10 @@ def _places(name: str, value: Any, length: int, width: int) -> Floats | None:
     return array
 
 
-def _axis(name: str, value: Any, length: int, dtype: type[np.generic]) -> npt.NDArray[Any] | None:
+def _axis(name: str, value: Any, length: int, dtype: type[np.generic]) -> np.ndarray | None:
     if value is None:
         return None
-    array: npt.NDArray[Any]
+    array: np.ndarray
     try:
         array = np.array(value)  # a copy: the caller may go on to write to theirs
     except ValueError:

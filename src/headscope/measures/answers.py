@@ -7,10 +7,8 @@ their attention is on special tokens.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from headscope.core.arrays import Bools, Ints
 from headscope.core.tokens import Tokens
@@ -40,7 +38,7 @@ def _to(tokens: Tokens, queries: Ints, keys: Bools) -> Bools:
     source="Chen et al. 2024, §3: attention allocation",
     keys=_CHEN,
 )
-def to_image(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
+def to_image(tokens: Tokens, queries: Ints) -> np.ndarray:
     """All tokens of the class `image`.
 
     Example: two tokens stand for a picture, *What ?* was asked and *a cat* written. *a* gives 0.1 and 0.2 to the
@@ -58,7 +56,7 @@ def to_image(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
     source="Chen et al. 2024, §3: attention allocation",
     keys=_CHEN,
 )
-def to_question(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
+def to_question(tokens: Tokens, queries: Ints) -> np.ndarray:
     """All tokens of the class `question`: the text before and after a picture, without special tokens.
 
     Example: two tokens stand for a picture, *What ?* was asked and *a cat* written. *a* gives 0.2 and 0.1 to *What ?*,
@@ -75,7 +73,7 @@ def to_question(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
     source="Chen et al. 2024, §3: attention allocation",
     keys=_CHEN,
 )
-def to_written(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
+def to_written(tokens: Tokens, queries: Ints) -> np.ndarray:
     """The words generated so far; a word's own row is the one that goes on after it.
 
     Example: two tokens stand for a picture, *What ?* was asked and *a cat* written. *a* gives 0.4 to itself, *cat* 0.1

@@ -6,10 +6,8 @@ The paper's syntactic heads need a tree of each sentence, and are not among thes
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from headscope.core.arrays import Bools, Floats, Ints
 from headscope.core.tokens import Tokens
@@ -137,7 +135,7 @@ def _ids(tokens: Tokens) -> Ints:
     source="Elhage et al. 2021; Olsson et al. 2022, prefix matching",
     keys=_CIRCUITS,
 )
-def induction(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
+def induction(tokens: Tokens, queries: Ints) -> np.ndarray:
     """Token j for query i where token j − 1 is an earlier copy of token i.
 
     Example: in ``a b c a b c``, the second *a* gives 0.7 to the first *b*, the second *b* 0.9 to the first *c*, and the
@@ -156,7 +154,7 @@ def induction(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
     source="Elhage et al. 2021; Olsson et al. 2022",
     keys=_CIRCUITS,
 )
-def duplicate(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
+def duplicate(tokens: Tokens, queries: Ints) -> np.ndarray:
     """Earlier copies of the token itself.
 
     Example: in ``a b a b``, the second *a* gives 0.4 to the first, and the second *b* 0.6 to the first: (0.4 + 0.6) / 2
@@ -174,7 +172,7 @@ def duplicate(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
     source="Elhage et al. 2021; Olsson et al. 2022",
     keys=_CIRCUITS,
 )
-def previous_token(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
+def previous_token(tokens: Tokens, queries: Ints) -> np.ndarray:
     """The token before, where neither is special.
 
     Example: in ``<s> a b c``, *b* gives 0.8 to *a*, and *c* 0.4 to *b*: (0.8 + 0.4) / 2 = 0.6.

@@ -10,10 +10,8 @@ They are asked for together, ``--measures gradients``, or by name.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from headscope.core.arrays import Bools, Ints
 from headscope.core.tokens import Tokens
@@ -36,7 +34,7 @@ def per_weight(of: str, called: str) -> Measure:
     separators, its figure for separators is (0.1 + 0.3) / 2 = 0.2.
     """
 
-    def pairs(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
+    def pairs(tokens: Tokens, queries: Ints) -> np.ndarray:
         members = _others(tokens) if of == "others" else mask(tokens, of)
         row = members / max(1, int(members.sum()))
         return np.broadcast_to(row, (len(queries), len(tokens)))

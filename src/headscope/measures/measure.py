@@ -20,7 +20,6 @@ from inspect import signature
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from headscope.core.arrays import Bools, Floats, Ints
 from headscope.core.maps import AttentionMaps
@@ -32,9 +31,9 @@ from headscope.measures.sources import bibtex
 Statistic = Literal["offset", "mass", "entropy", "largest", "pairs", "rows"]
 Rows = Literal["all", "reach", "choice", "first", "class", "not class", "pairs"]
 Matrix = Literal["weights", "gradient", "norm"]
-Pairs = Callable[[Tokens, Ints], npt.NDArray[Any]]
+Pairs = Callable[[Tokens, Ints], np.ndarray]
 """``(tokens, queries) -> [query key]``: what a weight of these queries on each key is worth, 0 or False for nothing."""
-RowFunction = Callable[..., npt.NDArray[Any]]
+RowFunction = Callable[..., np.ndarray]
 """``(weights [head query key], tokens, queries) -> [head query]``: one figure a row of each head.
 
 One that names an argument ``visible`` is given there which keys each query can see, ``[head query key]``, or
@@ -138,7 +137,7 @@ class Measure:
         members = mask(tokens, self.whose)
         return members if self.rows == "class" else ~members
 
-    def divide_by(self, tokens: Tokens, rows: npt.NDArray[Any]) -> Floats:
+    def divide_by(self, tokens: Tokens, rows: np.ndarray) -> Floats:
         """What the sum over `rows` (`select`) is divided by for its mean over one input, ``[...]``."""
         if self.divisor == "rows":
             return rows.sum(-1, dtype=np.float64)
@@ -307,7 +306,7 @@ def without(
     measures: Sequence[Measure],
     causal: bool,
     counts: Mapping[str, int],
-    rows: Sequence[Any] | npt.NDArray[Any],
+    rows: Sequence[Any] | np.ndarray,
     known: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """Which of these measures do not apply to the inputs, and why.

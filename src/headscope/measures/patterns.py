@@ -9,10 +9,8 @@ of no sentence.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from headscope.core.arrays import Bools, Floats, Ints
 from headscope.core.maps import AttentionMaps, wrap
@@ -48,7 +46,7 @@ def _words(tokens: Tokens, queries: Ints, *, other: bool, related: bool) -> Bool
     source="Vig 2018, pattern 3",
     keys=_ONE,
 )
-def same_word(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
+def same_word(tokens: Tokens, queries: Ints) -> np.ndarray:
     """Same word, in any case, elsewhere in the same sentence. Vig counts the source word itself too: see ``current``.
 
     Example: in ``The cat saw the dog``, *The* gives 0.2 to *the*, and *the* 0.4 to *The*; no other word comes twice:
@@ -65,7 +63,7 @@ def same_word(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
     source="Vig 2018, pattern 4",
     keys=_ONE,
 )
-def same_word_other(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
+def same_word_other(tokens: Tokens, queries: Ints) -> np.ndarray:
     """Same word, in any case, in the other sentence.
 
     Example: in ``[CLS] cats sleep [SEP] Cats ! [SEP]``, *cats* gives 0.5 to *Cats*, and *Cats* 0.1 to *cats*:
@@ -82,7 +80,7 @@ def same_word_other(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
     source="Vig 2018, pattern 3",
     keys=_ONE,
 )
-def related_word(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
+def related_word(tokens: Tokens, queries: Ints) -> np.ndarray:
     """Same or related word elsewhere in the same sentence.
 
     Two words are related when their first letters agree, at least four of them, and neither has more than three
@@ -102,7 +100,7 @@ def related_word(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
     source="Vig 2018, pattern 4",
     keys=_ONE,
 )
-def related_word_other(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
+def related_word_other(tokens: Tokens, queries: Ints) -> np.ndarray:
     """Same or related word (see `related_word`) in the other sentence.
 
     Example: in ``[CLS] walk [SEP] walked [SEP]``, *walk* gives 0.6 to *walked*, and *walked* 0.2 to *walk*: (0.6 +
@@ -118,7 +116,7 @@ def related_word_other(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
     source="Vig 2018, pattern 5",
     keys=_ONE,
 )
-def word_pieces(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
+def word_pieces(tokens: Tokens, queries: Ints) -> np.ndarray:
     """The other pieces of the own word: Vig's words that predict a word, *straw* and *##berries*.
 
     Example: in ``straw ##berries grow``, *straw* gives 0.7 to *##berries*, and that 0.9 to *straw*: (0.7 + 0.9) / 2 =
@@ -156,7 +154,7 @@ def _sentence(tokens: Tokens, queries: Ints) -> Bools:
     source="Vig 2019, part 2",
     keys=_TWO,
 )
-def own_sentence(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
+def own_sentence(tokens: Tokens, queries: Ints) -> np.ndarray:
     """All tokens of the own sentence, special ones left out.
 
     Example: in ``[CLS] a b [SEP]``, *a* gives 0.1 to itself and 0.3 to *b*, and *b* 0.4 to *a* and 0.2 to itself:
@@ -172,7 +170,7 @@ def own_sentence(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
     source="Vig 2019, part 2",
     keys=_TWO,
 )
-def other_sentence(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
+def other_sentence(tokens: Tokens, queries: Ints) -> np.ndarray:
     """All tokens of the other sentence, special ones left out.
 
     Example: in ``[CLS] a [SEP] b [SEP]``, *a* gives 0.2 to *b*, and *b* 0.6 to *a*: (0.2 + 0.6) / 2 = 0.4.
@@ -188,7 +186,7 @@ def other_sentence(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
     source="Vig 2019, part 2",
     keys=_TWO,
 )
-def a_to_b(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
+def a_to_b(tokens: Tokens, queries: Ints) -> np.ndarray:
     """From the tokens of text A to those of text B, special ones left out. Not in causal models, where A comes first.
 
     Example: in ``[CLS] a [SEP] b c [SEP]``, *a* gives 0.2 to *b* and 0.3 to *c*: 0.5.
@@ -203,7 +201,7 @@ def a_to_b(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
     source="Vig 2019, part 2",
     keys=_TWO,
 )
-def b_to_a(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
+def b_to_a(tokens: Tokens, queries: Ints) -> np.ndarray:
     """From the tokens of text B to those of text A, special ones left out.
 
     Example: in ``[CLS] a [SEP] b c [SEP]``, *b* gives 0.6 to *a*, and *c* 0.2: (0.6 + 0.2) / 2 = 0.4.
@@ -254,7 +252,7 @@ def bag_of_words(weights: Floats, tokens: Tokens, queries: Ints, visible: Bools)
     source="Vig & Belinkov 2019, mean distance of attention",
     keys=("vig2019structure",),
 )
-def distance(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
+def distance(tokens: Tokens, queries: Ints) -> np.ndarray:
     """|i − j| weighted by attention; the paper sees earlier tokens only, as GPT-2 does, and its figures leave out the
     attention to the first token, which these do not.
 
@@ -278,7 +276,7 @@ def _long() -> AttentionMaps:
     keys=("gu2024", "xiao2023"),
     example=_long,
 )
-def sink(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
+def sink(tokens: Tokens, queries: Ints) -> np.ndarray:
     """The first token, in long inputs. Gu et al. call a head's first token a sink where it gets more than 0.3; they
     take inputs of 64 tokens and count the first token's own row, which is 1 in a causal model.
 

@@ -7,10 +7,8 @@ registers and words have none: what they get is ``cls``, ``to_register`` and the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from headscope.core.arrays import Bools, Floats, Ints
 from headscope.core.tokens import Tokens
@@ -63,7 +61,7 @@ def _distance(tokens: Tokens, queries: Ints) -> Floats:
     source="Dosovitskiy et al. 2021, §4.5, figure 7, and appendix D.7",
     keys=_VIT,
 )
-def distance_pixels(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
+def distance_pixels(tokens: Tokens, queries: Ints) -> np.ndarray:
     """The weights of each patch's row on patches, itself among them, are put to sum to 1: what ``[CLS]`` and registers
     get has no distance. The paper does not say so; code that follows it (Keras' example of probing ViT) only leaves
     them out, so that heads that look at ``[CLS]`` seem to look near. Pixels are the picture's own; of pictures of the
@@ -86,7 +84,7 @@ def distance_pixels(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
     source="Dosovitskiy et al. 2021, §4.5, figure 7",
     keys=_VIT,
 )
-def distance_share(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
+def distance_share(tokens: Tokens, queries: Ints) -> np.ndarray:
     """`distance_pixels` by the diagonal of all patches together, so that pictures of different sizes compare.
 
     Example: a distance of 8.75 pixels on three patches of 10 × 10 pixels in a row, with a diagonal of √(30² + 10²):
@@ -107,7 +105,7 @@ def distance_share(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
     source="Cordonnier et al. 2020",
     keys=("cordonnier2019",),
 )
-def locality(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
+def locality(tokens: Tokens, queries: Ints) -> np.ndarray:
     """The 3 × 3 patches that a convolution sees, the patch itself in their midst (`current` is that alone); fewer at
     the edges. Patches of different sizes are around each other where they touch.
 
@@ -126,7 +124,7 @@ def locality(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
     source="cf. Dosovitskiy et al. 2021, §4.5, figure 7: rows and columns in position embeddings",
     keys=_VIT,
 )
-def same_row(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
+def same_row(tokens: Tokens, queries: Ints) -> np.ndarray:
     """Patches beside it, however far, itself left out.
 
     Example: in two rows of two patches, the first gives 0.3 to itself, 0.4 to the one beside it and 0.2 to the one
@@ -144,7 +142,7 @@ def same_row(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
     source="cf. Dosovitskiy et al. 2021, §4.5, figure 7: rows and columns in position embeddings",
     keys=_VIT,
 )
-def same_column(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
+def same_column(tokens: Tokens, queries: Ints) -> np.ndarray:
     """Patches above and below it, however far, itself left out.
 
     Example: in two rows of two patches, the first gives 0.3 to itself, 0.4 to the one beside it and 0.2 to the one

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from headscope.core import kernels
 from headscope.core.arrays import AnyFloats, Bools
@@ -91,10 +90,10 @@ def _even(sight: Bools) -> AnyFloats:
 
 def row_statistic(
     measure: Measure,
-    weights: npt.NDArray[Any],
+    weights: np.ndarray,
     tokens: Tokens,
     smoothing: float = 0.0,
-    sight: npt.NDArray[Any] | None = None,
+    sight: np.ndarray | None = None,
 ) -> AnyFloats:
     """The statistic of each row in the weights' own precision, ``[... query key] -> [... query]``.
 

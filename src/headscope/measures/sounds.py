@@ -8,10 +8,8 @@ is ``after_sound``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from headscope.core.arrays import Bools, Floats, Ints
 from headscope.core.tokens import Tokens
@@ -55,7 +53,7 @@ def _both(tokens: Tokens, queries: Ints) -> Bools:
     source="Zhang et al. 2021, diagonality of attention matrices",
     keys=_ZHANG,
 )
-def diagonality(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
+def diagonality(tokens: Tokens, queries: Ints) -> np.ndarray:
     """1 − Σⱼ aᵢⱼ |i − j| / maxⱼ |i − j|: 1 where all attention is on the diagonal, the frame itself. The weights of a
     row on the frames of the sound are put to sum to 1.
 
@@ -78,7 +76,7 @@ def diagonality(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
     source="as Vig & Belinkov 2019, mean distance of attention",
     keys=("vig2019structure",),
 )
-def distance_seconds(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
+def distance_seconds(tokens: Tokens, queries: Ints) -> np.ndarray:
     """The weights of a row on the frames of the sound are put to sum to 1.
 
     Example: the first of three frames of 0.02 s gives 0.5 to itself, 0.3 to the second and 0.2 to the third: 0.3 · 0.02
@@ -95,7 +93,7 @@ def distance_seconds(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
     source="cf. Zhang et al. 2021: the range of context",
     keys=_ZHANG,
 )
-def locality_seconds(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
+def locality_seconds(tokens: Tokens, queries: Ints) -> np.ndarray:
     """Frames whose middles are at most so far away.
 
     Example: the first of three frames of 0.06 s gives 0.5 to itself, 0.3 to the second and 0.2 to the third, which is
@@ -113,7 +111,7 @@ def locality_seconds(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
     source="cf. Radford et al. 2023, §2.2: windows of 30 s",
     keys=("radford2022",),
 )
-def after_sound(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
+def after_sound(tokens: Tokens, queries: Ints) -> np.ndarray:
     """Frames that begin after the sound's end.
 
     Example: of three frames of 0.02 s the sound has two. The first gives 0.1 to the third, the second 0.3: (0.1 + 0.3)

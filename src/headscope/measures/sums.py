@@ -13,19 +13,17 @@ it is there (`Open`).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
-import numpy.typing as npt
 
-from headscope.core.arrays import Floats
+from headscope.core.arrays import Arrays, Floats, quiet
 from headscope.core.tokens import Tokens, is_space
 from headscope.errors import InputError
 from headscope.statistics import jackknife
 
-Arrays = Mapping[str, npt.NDArray[Any]]
 By = Literal["token", "document", "segment"]
 
 APART = 32
@@ -163,7 +161,7 @@ class Ratios:
     def value(self) -> Floats:
         """The figures, like `s`; NaN where no row counts."""
         total = self.closed()
-        with np.errstate(invalid="ignore", divide="ignore"):
+        with quiet():
             return total.s / over(total.n, total.s)
 
     def error(self) -> Floats:
@@ -176,7 +174,7 @@ class Ratios:
         n, nn, count = (over(array, total.s) for array in (total.n, total.nn, total.documents))
         known = np.zeros_like(total.s)
         first, second = np.zeros((2, 3, *total.s.shape))  # sums over documents, and of squares
-        with np.errstate(invalid="ignore", divide="ignore"):
+        with quiet():
             value = total.s / n
             for part in total.apart:  # one at a time: of distances each has a figure for every pair of heads
                 weight = over(part.n, total.s)
@@ -198,7 +196,7 @@ class Ratios:
         total = self.closed()
         return jackknife.equal(total.n, total.nn)
 
-    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def to_arrays(self) -> dict[str, np.ndarray]:
         """All of it as arrays, for a file."""
         stored = {name: np.atleast_1d(np.array(getattr(self, name))) for name in self.labels}
         stored |= {name: getattr(self, name) for name in self.names()}
@@ -326,7 +324,7 @@ class Skewed(Ratios):
         `ALIKE`."""
         total = self.closed()
         n, nn = (over(array, total.s) for array in (total.n, total.nn))
-        with np.errstate(invalid="ignore", divide="ignore"):
+        with quiet():
             value = total.s / n
             squares = total.ss - 2 * value * total.sn + value**2 * nn
             cubes = total.sss - 3 * value * total.ssn + 3 * value**2 * total.snn - value**3 * total.nnn
@@ -365,7 +363,7 @@ class Sums(Skewed):
     def by_chance(self) -> Floats:
         """What uniform attention over the visible keys gives in the same rows, like `s`."""
         total = self.closed()
-        with np.errstate(invalid="ignore", divide="ignore"):
+        with quiet():
             return total.chance / total.n
 
     @classmethod

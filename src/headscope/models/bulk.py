@@ -19,7 +19,6 @@ from itertools import chain, pairwise, product
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from headscope.core.arrays import Bools, Ints
 from headscope.core.tokens import Tokens, strip_markers
@@ -374,7 +373,7 @@ class Bulk:
         sizes = np.fromiter(map(len, ids_of), np.int64, len(parts))
         ids, sides = np.concatenate(ids_of), np.repeat(side_of, sizes)
         special = sides < 0
-        arrays: dict[str, npt.NDArray[Any]] = {
+        arrays: dict[str, np.ndarray] = {
             "ids": ids,
             "special_mask": special,
             "word_ids": np.concatenate(words) + np.repeat(before, sizes),
@@ -451,7 +450,7 @@ def _agrees(made: Bulk, tokenizer: PreTrainedTokenizerBase) -> bool:
     return True
 
 
-def _given(tokens: Tokens, name: str) -> npt.NDArray[Any]:
+def _given(tokens: Tokens, name: str) -> np.ndarray:
     array = getattr(tokens, name)
     return np.zeros(0) if array is None else array
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
@@ -231,7 +230,7 @@ class Model:
         prompt = {"add_generation_prompt": add_generation_prompt}
         return self._fits(_encode.chat(self._tokenizer(), list(messages), **prompt, **given))
 
-    def padding(self, ids: npt.NDArray[Any]) -> Bools:
+    def padding(self, ids: np.ndarray) -> Bools:
         """Which ids at either end of an input are padding; none where that is another special token as well."""
         pad = getattr(self.tokenizer, "pad_token_id", None)
         pad = getattr(self.config, "pad_token_id", None) if self.tokenizer is None else pad

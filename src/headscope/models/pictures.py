@@ -8,11 +8,10 @@ from inspect import signature
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from headscope.core.arrays import Bools, Bytes, Floats, Ints
+from headscope.core.arrays import Arrays, Bools, Bytes, Floats, Ints
 from headscope.core.failures import reason
 from headscope.core.grid import Grid
 from headscope.core.modality import Picture
@@ -90,7 +89,7 @@ def rows_of(inputs: Mapping[str, Any]) -> int:
     return arrays[names[0]].shape[0]
 
 
-def _inputs(model: Perceiver, read: Mapping[str, npt.NDArray[Any]]) -> dict[str, Tensor]:
+def _inputs(model: Perceiver, read: Arrays) -> dict[str, Tensor]:
     """What a module takes of what a processor made, by the names that its forward pass has for it."""
     known = signature(model.module.forward).parameters
     called = {"pixel_values": "hidden_states", "image_grid_thw": "grid_thw"} if "grid_thw" in known else {}
@@ -142,9 +141,7 @@ def image_id(model: Perceiver) -> int | None:
     return None
 
 
-def _processed(
-    model: Perceiver, pixels: Bytes, text: str | None, **options: Any
-) -> dict[str, npt.NDArray[Any]]:
+def _processed(model: Perceiver, pixels: Bytes, text: str | None, **options: Any) -> dict[str, np.ndarray]:
     """What the model's processor makes of a picture, and of the text beside it."""
     processor = model.image_processor if text is None else model.processor
     try:
@@ -165,9 +162,7 @@ def _processed(
     return {name: np.asarray(value) for name, value in read.items()}
 
 
-def _tiles(
-    model: Perceiver, picture: Picture, read: Mapping[str, npt.NDArray[Any]], text: str | None
-) -> list[Tokens]:
+def _tiles(model: Perceiver, picture: Picture, read: Arrays, text: str | None) -> list[Tokens]:
     """The patches of each tile of a picture, mostly of one that is all of it, in the model's order."""
     config = _vision(model)
     pixels, size = read["pixel_values"], picture.size
@@ -254,7 +249,7 @@ def _ramp(picture: Picture) -> Bytes:
     return ramp
 
 
-def _area(tile: npt.NDArray[Any], size: tuple[int, int]) -> Area:
+def _area(tile: np.ndarray, size: tuple[int, int]) -> Area:
     """Which part of a picture a tile shows, told from the ramp in it; beyond the picture where that has a margin."""
     red, green, blue = tile.astype(np.float64)
     shown = blue > 255 - _EDGE
@@ -267,7 +262,7 @@ def _area(tile: npt.NDArray[Any], size: tuple[int, int]) -> Area:
     return left, top, right, bottom
 
 
-def _ends(values: npt.NDArray[Any], shown: Bools, size: int, axis: int) -> tuple[float, float]:
+def _ends(values: np.ndarray, shown: Bools, size: int, axis: int) -> tuple[float, float]:
     """Where the line through the values of a ramp begins and ends, in pixels of a picture that has `size` of them.
 
     Args:

@@ -19,10 +19,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Self, cast
 
+from headscope.core.arrays import Arrays
 from headscope.errors import HeadscopeWarning, InputError, RunError
 from headscope.runs.outcome import Failure, Outcome, S, Shard
 from headscope.runs.read import ReadBlocks
-from headscope.runs.safefile import Arrays, BrokenFileError, apart, decode, naming, write
+from headscope.runs.safefile import BrokenFileError, apart, decode, naming, write
 
 EVERY = 10.0
 """What is not whole yet is written after the first block that ends so many seconds after the last time."""

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -115,7 +113,7 @@ class _ExtraRows:
         return torch.as_tensor(figures, dtype=weights.dtype, device=weights.device)
 
 
-def _all_keys(block: npt.NDArray[Any], queries: int, keys: int) -> npt.NDArray[Any]:
+def _all_keys(block: np.ndarray, queries: int, keys: int) -> np.ndarray:
     """An input's own rows of a block, with all of its keys: 0 for those beyond the block's."""
     full = np.zeros((len(block), queries, keys), block.dtype)
     there = min(block.shape[-1], keys)

@@ -18,6 +18,7 @@ from typing import Any, Generic
 
 import xarray as xr
 
+from headscope.core.arrays import Arrays
 from headscope.core.counts import plural
 from headscope.core.saving import check_place
 from headscope.corpora import Corpus, Example
@@ -42,7 +43,6 @@ from headscope.runs.progress import CorpusPlace, Progress, bar
 from headscope.runs.provenance import COMMAND
 from headscope.runs.read import ReadBlocks, Told
 from headscope.runs.reduce import Reduced, reduce
-from headscope.runs.safefile import Arrays
 
 WINDOWS: int | None = 4
 """A block ends after so many of its windows, in the midst of a document that is longer."""

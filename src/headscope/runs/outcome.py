@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
+from headscope.core.arrays import Arrays
 from headscope.errors import InputError
 from headscope.runs.read import ReadBlocks
-from headscope.runs.safefile import Arrays
 
 
 class Summable(Protocol):

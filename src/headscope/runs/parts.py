@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from headscope.core.arrays import Arrays
 from headscope.core.lazy import module
 from headscope.core.saving import replacing
 from headscope.errors import InputError
@@ -24,7 +25,7 @@ from headscope.measures.files import netcdf
 from headscope.runs.checkpoint import Folder, difference, restored
 from headscope.runs.outcome import Outcome, S
 from headscope.runs.reduce import Reduced
-from headscope.runs.safefile import Arrays, decode, encode, naming
+from headscope.runs.safefile import decode, encode, naming
 
 
 def write_part(

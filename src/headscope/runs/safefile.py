@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 import safetensors.numpy
 
+from headscope.core.arrays import Arrays
 from headscope.core.failures import reason
 from headscope.core.saving import replacing
 from headscope.errors import InputError
@@ -20,7 +20,6 @@ from headscope.errors import InputError
 FORMAT = "headscope.checkpoint/4"
 
 _NO_DIGEST = b"0" * 64
-Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 class BrokenFileError(InputError):
@@ -71,7 +70,7 @@ def _place(data: bytes | memoryview) -> int:
     return head.find(b'"sha256":"') + 10
 
 
-def decode(data: bytes, where: str) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
+def decode(data: bytes, where: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """The arrays and the description. Raises `BrokenFileError` or `FormatError`, which begins with `where`."""
     if not data:
         raise BrokenFileError(f"{where}: expected a checkpoint ({FORMAT}), found an empty file")
@@ -116,6 +115,6 @@ def naming(where: str) -> Generator[None]:
         raise BrokenFileError(f"{where}: expected a checkpoint ({FORMAT}), found {reason(error)}") from None
 
 
-def under(arrays: Mapping[str, npt.NDArray[Any]], prefix: str) -> Arrays:
+def under(arrays: Arrays, prefix: str) -> Arrays:
     """The arrays whose names begin with this, by the rest of their names."""
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

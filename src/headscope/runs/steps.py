@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
-import numpy.typing as npt
+import numpy as np
 
+from headscope.core.arrays import Arrays
 from headscope.models import Model
 from headscope.runs.checkpoint import Folder
 from headscope.runs.engines import engine_of
@@ -20,7 +21,6 @@ from headscope.runs.outcome import Outcome, SentBlock
 from headscope.runs.progress import bar
 from headscope.runs.read import ReadBlocks
 from headscope.runs.reduce import reduce
-from headscope.runs.safefile import Arrays
 
 T = TypeVar("T")
 Step = Callable[[T, Callable[[int], None]], Arrays]
@@ -43,7 +43,7 @@ class _StepRows:
     @classmethod
     def of(cls, arrays: Arrays) -> _StepRows:
         """What `to_arrays` gave."""
-        rows: defaultdict[str, dict[str, npt.NDArray[Any]]] = defaultdict(dict)
+        rows: defaultdict[str, dict[str, np.ndarray]] = defaultdict(dict)
         for name, array in arrays.items():
             number, _, key = name.partition("/")
             rows[number][key] = array

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from headscope.attention.record import AttentionRecord
@@ -20,7 +18,7 @@ from headscope.runs.forward import expect_square, forward
 
 _BATCH = 32
 
-Layer = Callable[[int, npt.NDArray[Any]], None]
+Layer = Callable[[int, np.ndarray], None]
 """Is given each layer's index and its maps over words, ``[input head word word]``; 0 beyond an input's words.
 
 Further columns, where some were asked for, stand after those of the batch's widest input."""

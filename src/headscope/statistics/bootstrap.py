@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from headscope.core.arrays import AnyFloats, Bools, Floats, Ints, Singles
+from headscope.core.arrays import AnyFloats, Bools, Floats, Ints, Singles, quiet
 from headscope.statistics.contrast import contrast
 from headscope.statistics.design import Design, flat, patterns, shape_of
 from headscope.statistics.draws import FEW, PERMUTATIONS, Tested, against, randoms
@@ -141,7 +141,7 @@ class _InfluencePart:
         for none, value, rest in ((variance < _TINY, 0.0, 1.0), (gap == 0, 1.0, 1.0)):  # no 0 / 0
             np.copyto(variance, value, where=none)
             np.copyto(spare, rest, where=none)
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with quiet():
             gap /= variance
             df = np.square(variance, out=variance)
             df /= spare

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headscope.core.arrays import Bools, Floats, Ints
+from headscope.core.arrays import Bools, Floats, Ints, quiet
 from headscope.statistics.jackknife import effective
 
 _DIGITS = 9  # of effective documents: five of the same size are five, whatever the rounding
@@ -57,14 +57,14 @@ class Contrast:
             part = count / max(count - 1, 1) * (self.influence[members] ** 2).sum(0)
             variance += part
             spare += part**2 / max(_documents(self.size[members]) - 1.0, 1.0)
-        with np.errstate(invalid="ignore", divide="ignore"):
+        with quiet():
             return np.sqrt(variance), np.round(variance**2 / spare, _DIGITS)
 
     @property
     def skewness(self) -> Floats:
         """Skewness of the difference over documents, ``[figure]``, from −1 to 1 (`headscope.statistics.jackknife`)."""
         squares = (self.influence**2).sum(0)
-        with np.errstate(invalid="ignore", divide="ignore"):
+        with quiet():
             return np.where(squares > 0, (self.influence**3).sum(0) / squares**1.5, 0.0)
 
 

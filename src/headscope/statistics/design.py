@@ -9,7 +9,7 @@ from math import comb, prod
 
 import numpy as np
 
-from headscope.core.arrays import AnyFloats, Bools, Floats, Ints
+from headscope.core.arrays import AnyFloats, Bools, Floats, Ints, quiet
 from headscope.core.counts import plural
 from headscope.errors import InputError
 from headscope.statistics import jackknife
@@ -166,7 +166,7 @@ def differences(values: AnyFloats, design: Design, covariates: Floats | None = N
             gap, se[columns], documents, skew=difference.skewness
         )
         free = len(figures) - 2 - (0 if covariates is None else covariates.shape[1])
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with quiet():
             size = gap / np.sqrt(difference.residual / free)
             effect[columns] = np.where(flat(figures), 0.0, (1 - 3 / (4 * free - 1)) * size)
     return Differences(first, second, first - second, se, effect, n_first, n_second, low, high)

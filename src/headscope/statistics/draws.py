@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from headscope.core.arrays import Bools, Floats, Ints, Singles
 from headscope.errors import InputError
@@ -62,7 +61,7 @@ class FigurePart(Protocol):
         """What was observed, at least 0, ``[figure]``; NaN for figures that cannot be tested."""
         ...
 
-    def drawn(self, block: npt.NDArray[Any]) -> Floats:
+    def drawn(self, block: np.ndarray) -> Floats:
         """What each draw of a block of random numbers gives, ``[draw figure]``."""
         ...
 
@@ -71,7 +70,7 @@ def against(
     parts: Sequence[tuple[Ints, FigurePart]],
     family: Ints | None,
     width: int,
-    blocks: Callable[[int], Iterator[npt.NDArray[Any]]],
+    blocks: Callable[[int], Iterator[np.ndarray]],
     draws: int,
 ) -> Tested:
     """Hold what was observed against draws.

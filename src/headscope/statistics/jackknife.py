@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from headscope.core.arrays import AnyFloats, Bools, Floats
+from headscope.core.arrays import AnyFloats, Bools, Floats, quiet
 from headscope.core.lazy import module
 
 LEAST = 5.0
@@ -65,13 +65,13 @@ def effective(n: AnyFloats | npt.NDArray[np.integer]) -> Floats:
 
 def equal(n: Floats, nn: Floats) -> Floats:
     """The effective documents, given the sums ΣN and ΣN²."""
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with quiet():
         return np.where(nn > 0, n * n / nn, 0.0)
 
 
 def left_out(s: Floats, n: Floats) -> Floats:
     """The figure without each document, ``[document ...]``; NaN without documents that count, or but one."""
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with quiet():
         return np.where(n > 0, (s.sum(0) - s) / (n.sum(0) - n), np.nan)
 
 
@@ -99,7 +99,7 @@ def spread(without: Floats, there: Bools) -> Floats:
         there: which documents count.
     """
     count = there.sum(0)
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with quiet():
         mean = np.where(there, without, 0.0).sum(0) / count
         variance = (count - 1) / count * (np.where(there, without - mean, 0.0) ** 2).sum(0)
         variance = np.where(variance <= (ROUNDING * mean) ** 2, 0.0, variance)
@@ -179,7 +179,7 @@ def share_interval(
     t, z = _quantile(documents, confidence), _score(documents, confidence)
     odds, width = np.log(place / (1 - place)), t * se / variance
     wide = varies & (width > _WIDE) & (n is not None)
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with quiet():
         alone = documents if n is None else n / (1 + (n / documents - 1) * ALIKE)
         alone = np.where(wide, np.minimum(documents if n is None else n, variance / (se * se)), alone)
         z = np.where(wide, t, z)
@@ -231,7 +231,7 @@ def skewness(s: Floats, n: Floats) -> Floats:
 
     e = S − R·N is what a document has above the figure. Of D equal documents it is their own skewness by √D.
     """
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with quiet():
         e = s - s.sum(0) / n.sum(0) * n
         squares = (e * e).sum(0)
         return np.where(squares > ROUNDING * (s * s).sum(0), (e**3).sum(0) / squares**1.5, 0.0)
@@ -258,7 +258,7 @@ def above(
         skew: of the figure (`skewness`); None for Student's t as it is.
         doubt: by how many of its standard errors √(6 / D) documents are taken to be still skewer.
     """
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with quiet():
         t = (value - bar) / se
         if skew is not None:
             t = _corrected(t, _GUARD * skew - doubt * np.sqrt(6.0) / documents)
@@ -268,7 +268,7 @@ def above(
 
 def _corrected(t: Floats, skew: Floats) -> Floats:
     """t of a figure of this skewness, where that makes a t above 0 smaller (Johnson 1978; Hall 1992)."""
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with quiet():
         lean = np.clip(skew, -4.5 / t * (1 + 0.5 / t**2), 0.0)  # more would correct by less
         less = t + lean * t**2 / 3 + lean**2 * t**3 / 27 + lean / 6
     return np.where((t > 0) & (t < np.inf), np.minimum(t, less), t)

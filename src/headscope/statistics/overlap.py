@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from headscope.core.arrays import Bools, Floats
+from headscope.core.arrays import Bools, Floats, quiet
 from headscope.statistics.jackknife import LEAST
 
 TOP = 10
@@ -62,7 +62,7 @@ def overlap(s: Floats, n: Floats, *, top: int = TOP, draws: int = HALVINGS, seed
     first = np.argsort(draw.random((draws, documents)), 1) < documents // 2  # [draw document]
     chosen: list[Bools] = []
     for half in (first, ~first):
-        with np.errstate(invalid="ignore", divide="ignore"):
+        with quiet():
             value = (half @ np.nan_to_num(s)) / (half @ n)
         value = np.where(np.isfinite(value) & np.isfinite(s.sum(0)), value, -np.inf)
         best = np.argsort(-value, axis=1, kind="stable")[:, :top]

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headscope.core.arrays import AnyFloats, Bools, Floats, Ints, Singles
+from headscope.core.arrays import AnyFloats, Bools, Floats, Ints, Singles, quiet
 from headscope.statistics.design import Design, flat, patterns, shape_of
 from headscope.statistics.draws import FEW, PERMUTATIONS, TIE, Tested, against, randoms
 from headscope.statistics.significance import p_value
@@ -187,7 +187,7 @@ def _ratio(gap: Floats, error: Floats) -> Floats:
     """Squared differences over squared errors; 0 where there is no difference but rounding."""
     np.copyto(error, 0.0, where=error < _TINY)
     np.copyto(gap, 0.0, where=gap < _TINY)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with quiet():
         gap /= error
     np.copyto(gap, 0.0, where=np.isnan(gap))
     return gap

@@ -11,15 +11,14 @@ from __future__ import annotations
 import math
 import tempfile
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from headscope.core.arrays import AnyFloats, Bools, Bytes, Floats, Ints, Singles
+from headscope.core.arrays import AnyFloats, Arrays, Bools, Bytes, Floats, Ints, Singles
 from headscope.statistics import jackknife
 
 _CLUSTERS = 50_000
@@ -71,13 +70,13 @@ class Clusters:
         both._last = after._last if after.kinds else self._last
         return both, shift
 
-    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def to_arrays(self) -> dict[str, np.ndarray]:
         """All of it as arrays."""
         ends = [-1 if end is None else end for end in (self._first, self._last)]
         return {"count": np.array([self.count, *ends]), "kinds": np.array(sorted(self.kinds), np.str_)}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Clusters:
+    def from_arrays(cls, arrays: Arrays) -> Clusters:
         """Make one of what `to_arrays` gave."""
         clusters = cls()
         clusters.count, first, last = map(int, arrays["count"])
@@ -211,7 +210,7 @@ class Answers:
         both._append(after.bits(), numbers, after.documents() + shift, after.chances())
         return both
 
-    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def to_arrays(self) -> dict[str, np.ndarray]:
         """All of it as arrays."""
         return {
             "width": np.array([self.width, self.shares]),
@@ -223,7 +222,7 @@ class Answers:
         }
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Answers:
+    def from_arrays(cls, arrays: Arrays) -> Answers:
         """Make one of what `to_arrays` gave."""
         answers = cls(*map(int, arrays["width"]))
         answers.labels = {label: number for number, label in enumerate(arrays["labels"].tolist())}

@@ -17,7 +17,7 @@ from headscope.analyses.align.listen import RecordingMaps, description, listen, 
 from headscope.analyses.align.statistics import by_word, dataset, entered, frames_of, smoothed
 from headscope.analyses.options import Stepping, with_options
 from headscope.analyses.result import returns_result
-from headscope.core.arrays import Floats, Ints
+from headscope.core.arrays import Arrays, Floats, Ints
 from headscope.core.counts import plural
 from headscope.core.heads import Head
 from headscope.core.validation import Count
@@ -32,7 +32,6 @@ from headscope.runs.batches import no_input
 from headscope.runs.long import described
 from headscope.runs.options import RunOptions
 from headscope.runs.provenance import COMMAND
-from headscope.runs.safefile import Arrays
 from headscope.runs.steps import Steps
 from headscope.statistics.resample import Clusters
 

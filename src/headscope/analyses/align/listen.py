@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from headscope.analyses.align.statistics import WIDTH, word_rows
@@ -33,11 +32,11 @@ class RecordingMaps(NamedTuple):
         seconds: how long a frame is.
     """
 
-    layers: dict[int, npt.NDArray[Any]]
+    layers: dict[int, np.ndarray]
     rows: Ints
     seconds: float
 
-    def heads(self, heads: Sequence[Head]) -> npt.NDArray[Any]:
+    def heads(self, heads: Sequence[Head]) -> np.ndarray:
         """The weights of some heads, ``[head token frame]``."""
         return np.stack([self.layers[layer][head] for layer, head in heads])
 
@@ -51,7 +50,7 @@ def listen(
     rows = word_rows(speech.tokens.word_ids, len(words))
     there = rows[rows[:, 0] >= 0]
     first, last = int(there.min()), int(there.max())
-    maps: dict[int, npt.NDArray[Any]] = {}
+    maps: dict[int, np.ndarray] = {}
 
     def keep(record: AttentionRecord) -> None:
         if record.kind == "cross" and (layers is None or record.layer in layers):

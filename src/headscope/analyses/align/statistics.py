@@ -9,15 +9,14 @@ it; a word begins where the way enters its first token, and ends where it leaves
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
-from headscope.core.arrays import Floats, Ints
+from headscope.core.arrays import Arrays, Floats, Ints, quiet
 from headscope.core.lazy import module
 from headscope.measures.dataset import describe, description
 from headscope.measures.tidy import of_heads
@@ -30,7 +29,7 @@ WIDTH = 7
 _ROUNDING = 1e-6  # of a frame
 
 
-def smoothed(weights: npt.NDArray[Any], width: int = WIDTH) -> Floats:
+def smoothed(weights: np.ndarray, width: int = WIDTH) -> Floats:
     """Weights standardised over tokens, then a running median over frames, ``[head token frame]`` alike.
 
     A frame to which all tokens give the same tells nothing: it is 0. At the ends the median sees frames mirrored. As in
@@ -99,7 +98,7 @@ def frames_of(times: Sequence[tuple[float, float]], seconds: float) -> Ints:
     return np.stack([first, np.maximum(first + 1, np.ceil(end - _ROUNDING).astype(np.int64))], 1)
 
 
-def by_word(weights: npt.NDArray[Any], rows: Ints) -> Floats:
+def by_word(weights: np.ndarray, rows: Ints) -> Floats:
     """The mean row of each word, ``[head token frame] -> [head word frame]``. Each has at least one."""
     return np.stack([weights[:, first:after].mean(1, dtype=np.float64) for first, after in rows], 1)
 
@@ -112,7 +111,7 @@ of all frames that are right; and over its words but the first of the probabilit
 
 
 def dataset(
-    rows: Sequence[Mapping[str, npt.NDArray[Any]]],
+    rows: Sequence[Arrays],
     *,
     clusters: Sequence[int],
     kind: str,
@@ -136,7 +135,7 @@ def dataset(
     recordings = np.add.reduceat(np.ones(len(clusters)), starts)
     grid: dict[str, Floats] = {}
     for name, good, of in (("aligned", hits, n), ("monotonic", order, n - recordings)):
-        with np.errstate(invalid="ignore", divide="ignore"):
+        with quiet():
             grid[name] = good.sum(0) / of.sum()
         grid[f"{name}_se"] = jackknife.error(good, of[:, None, None])
         ends = share_interval(grid[name], grid[f"{name}_se"], jackknife.effective(of), of.sum())
@@ -149,7 +148,7 @@ def dataset(
         "effective": float(jackknife.effective(n)),
         "words": int(total),
     }
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with quiet():
         in_order = even.sum() / (n - recordings).sum()
     return xr.Dataset(
         {name: (("layer", "head"), values) for name, values in grid.items()}

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
@@ -47,7 +46,7 @@ SOURCE = "Darcet et al. 2024, §2.1"
 @pair_measure(
     "attention", "Mean share of a token's attention that goes to artefacts, over the tokens that see one."
 )
-def attention(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
+def attention(tokens: Tokens, queries: Ints) -> np.ndarray:
     """In a text with a picture, the rows are those of `headscope.measures.answers`."""
     rows = speaking(tokens) if "image" in tokens.classes else np.ones(len(tokens), np.bool_)
     return rows[queries, None] & mask(tokens, "artefact")
@@ -56,7 +55,7 @@ def attention(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
 @pair_measure(
     "from_cls", "Mean share of the attention of [CLS] that goes to artefacts, over pictures that have some."
 )
-def from_cls(tokens: Tokens, queries: Ints) -> npt.NDArray[Any]:
+def from_cls(tokens: Tokens, queries: Ints) -> np.ndarray:
     """The row of the classification token alone."""
     return mask(tokens, "cls")[queries, None] & mask(tokens, "artefact")
 
@@ -80,7 +79,7 @@ class SeenPicture(NamedTuple):
     strength: Floats
 
 
-def cutoff_of(norms: npt.NDArray[Any]) -> float:
+def cutoff_of(norms: np.ndarray) -> float:
     """The norm above which patches are artefacts: `DEVIATIONS` robust standard deviations (1.4826 times the median
     absolute deviation) above the median, and at least `FACTOR` times the median.
 

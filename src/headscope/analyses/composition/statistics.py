@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
-from headscope.core.arrays import Floats
+from headscope.core.arrays import Floats, quiet
 from headscope.core.heads import Head
 from headscope.core.lazy import module
 from headscope.measures.dataset import describe
@@ -65,7 +65,7 @@ def dataset(
     )
     many = np.broadcast_to(documents[..., None], share.shape)
     low, high = jackknife.interval(share, error, many, skew=lean)
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with quiet():
         z = share / turned
     p = np.asarray(module("scipy.stats").norm.sf(z))
     q = false_discovery(p.ravel()).reshape(p.shape)

@@ -11,9 +11,8 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.analyses.context_attribution import spans as by_span
-from headscope.core.arrays import Bools, Floats
+from headscope.core.arrays import Arrays, Bools, Floats, quiet
 from headscope.measures.dataset import describe
-from headscope.runs.safefile import Arrays
 from headscope.statistics.jackknife import differs, effective, error, interval, share_interval, skewness
 from headscope.statistics.significance import false_discovery
 from headscope.views.blocks import Block, rows_of
@@ -142,7 +141,7 @@ def _figures(rows: PromptRows, chosen: Bools) -> Sequence[Floats]:
     s, n = np.zeros((len(names), values.shape[1])), np.zeros((len(names), values.shape[1]))
     np.add.at(s, count, np.where(known, values, 0.0))
     np.add.at(n, count, known)
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with quiet():
         mean = np.where(n.sum(0) > 0, s.sum(0) / n.sum(0), np.nan)
         se, many, skew = error(s, n), effective(n), skewness(s, n)
         ends = zip(

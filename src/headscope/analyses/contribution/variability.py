@@ -13,7 +13,7 @@ import xarray as xr
 from headscope.analyses.result import returns_result
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
-from headscope.core.arrays import Floats
+from headscope.core.arrays import Floats, quiet
 from headscope.core.validation import Count, validated
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError, RefusedError
@@ -77,7 +77,7 @@ def variability(
         total = gathering.close() if total is None else total + gathering.close()
     assert total is not None
     documents = total.counts["documents"]
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with quiet():
         value: Floats = total.s / total.n
         squares = np.maximum(total.ss - 2 * value * total.sn + value**2 * total.nn, 0.0)
         error: Floats = np.sqrt(documents / max(1, documents - 1) * squares) / total.n

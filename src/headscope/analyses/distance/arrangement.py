@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.analyses.distance.statistics import heads
-from headscope.core.arrays import Floats, Ints
+from headscope.core.arrays import Floats, Ints, quiet
 from headscope.core.heads import Head
 from headscope.core.lazy import module
 from headscope.errors import InputError
@@ -106,7 +105,7 @@ def by_layer(dataset: xr.Dataset) -> xr.DataArray:
     layers, member = _layers(dataset)
     sums, sizes = member.T @ distances @ member, member.sum(0)
     pairs = np.outer(sizes, sizes) - np.diag(sizes)
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with quiet():
         means = np.where(pairs > 0, sums / pairs, np.nan)
     return xr.DataArray(
         means,
@@ -199,7 +198,7 @@ def first_and_last(dataset: xr.Dataset) -> FirstAndLast:
     )
 
 
-def _rows(result: xr.Dataset, **columns: npt.NDArray[Any]) -> pd.DataFrame:
+def _rows(result: xr.Dataset, **columns: np.ndarray) -> pd.DataFrame:
     """Give each head a row."""
     names = heads(result)
     layers, numbers = np.array(names).T

@@ -24,10 +24,10 @@ import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
-from headscope.core.arrays import Floats
+from headscope.core.arrays import Arrays, Floats
 from headscope.core.heads import Head
 from headscope.errors import InputError
-from headscope.measures.sums import Arrays, Gathering, Ratios
+from headscope.measures.sums import Gathering, Ratios
 from headscope.measures.surface import Preset
 
 COLUMNS = ("layer_a", "head_a", "layer_b", "head_b", "value", "se", "n")

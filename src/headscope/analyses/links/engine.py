@@ -8,7 +8,6 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -43,7 +42,7 @@ from headscope.runs.long import Kind, Run
 from headscope.runs.options import RunOptions
 from headscope.runs.read import Told
 
-Maps = npt.NDArray[Any]
+Maps = np.ndarray
 
 _TOGETHER = 32  # inputs of which maps are made at once
 

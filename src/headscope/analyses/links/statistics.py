@@ -12,7 +12,6 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
@@ -268,7 +267,7 @@ def best_heads(result: xr.Dataset, every: Any, axis: str, baseline: str) -> pd.D
     return rows.astype(dict.fromkeys(integers, "Int64"))
 
 
-def _best(accuracies: Floats, rules: npt.NDArray[Any]) -> tuple[Any, float]:
+def _best(accuracies: Floats, rules: np.ndarray) -> tuple[Any, float]:
     """The best baseline and its accuracy; None where there is none."""
     if not np.isfinite(accuracies).any():
         return None, np.nan
@@ -276,6 +275,6 @@ def _best(accuracies: Floats, rules: npt.NDArray[Any]) -> tuple[Any, float]:
     return rules[best].item(), float(accuracies[best])
 
 
-def stacked(rows: Sequence[Mapping[str, Any]]) -> dict[str, npt.NDArray[Any]]:
+def stacked(rows: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]:
     """Rows with the same keys as arrays, one for each key."""
     return {name: np.stack([row[name] for row in rows]) for name in rows[0]}

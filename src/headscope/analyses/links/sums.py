@@ -12,9 +12,8 @@ from copy import copy
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from headscope.core.arrays import Bools, Floats
+from headscope.core.arrays import Arrays, Bools, Floats
 from headscope.core.counts import layers_by_heads
 from headscope.errors import InputError
 from headscope.runs.safefile import under
@@ -152,9 +151,9 @@ class LinkSums:
         both.figures = added(self.figures, other.figures)
         return both
 
-    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def to_arrays(self) -> dict[str, np.ndarray]:
         """All of it as arrays of numbers and strings."""
-        arrays: dict[str, npt.NDArray[Any]] = {
+        arrays: dict[str, np.ndarray] = {
             "count": np.array([self.count, self.heads, self.blind]),
             "layers": np.array(self.layers, np.int64),
             "ways": np.array(self.ways, np.str_),
@@ -170,7 +169,7 @@ class LinkSums:
         }
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> LinkSums:
+    def from_arrays(cls, arrays: Arrays) -> LinkSums:
         """Restore sums from what `to_arrays` gave."""
         count, heads, blind = map(int, arrays["count"])
         sums = LinkSums(

@@ -22,7 +22,7 @@ from headscope.attention.edges import Graph
 from headscope.attention.outputs import Outputs, Put
 from headscope.attention.parts import doubles
 from headscope.attention.residual import unembedding
-from headscope.core.arrays import Floats
+from headscope.core.arrays import Arrays, Floats
 from headscope.core.heads import Head
 from headscope.core.validation import Number
 from headscope.errors import InputError
@@ -31,7 +31,6 @@ from headscope.models.finite import not_finite
 from headscope.runs.long import described
 from headscope.runs.options import RunOptions
 from headscope.runs.provenance import COMMAND
-from headscope.runs.safefile import Arrays
 from headscope.runs.steps import Step, Steps
 
 Spot = tuple[int, int]

@@ -10,7 +10,7 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.analyses.reproduce import see_head
-from headscope.core.arrays import Floats
+from headscope.core.arrays import Floats, quiet
 from headscope.core.counts import plural
 from headscope.core.heads import Head
 from headscope.errors import InputError
@@ -94,7 +94,7 @@ def effects(changes: Floats, gaps: Floats) -> Effects:
     0.5
     """
     pairs, total = len(gaps), gaps.sum()
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with quiet():
         value = changes.sum(0) / total
         rests = changes - value * gaps[:, None]
         squares = (rests**2).sum(0)
@@ -140,7 +140,7 @@ def p_values(tested: Effects, spread: float, pairs: int, told_apart: bool = True
     if not told_apart:
         return np.full(tested.value.shape, np.nan)
     error = np.hypot(tested.se, spread)
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with quiet():
         skew = np.where(error > 0, tested.skew * (tested.se / error) ** 3, 0.0)
     p = differs(tested.value, error, np.full(error.shape, float(pairs)), skew)
     return np.where(np.isnan(error), np.nan, p)

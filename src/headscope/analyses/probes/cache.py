@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from safetensors import safe_open
 from torch import Tensor
@@ -106,7 +105,7 @@ class Store:
         """Size of all numbers."""
         return int(self._sizes.sum()) * self._dtype.itemsize
 
-    def append(self, arrays: Sequence[npt.NDArray[Any]]) -> None:
+    def append(self, arrays: Sequence[np.ndarray]) -> None:
         """The next sentences, as `kept` made them. They are safe on disk afterwards."""
         named = {str(number): array.ravel() for number, array in enumerate(arrays, self.done)}
         for number, array in named.items():
@@ -117,7 +116,7 @@ class Store:
         write(self._file, named, {"identity": self._identity})
         self._take(len(named))
 
-    def read(self, sentence: int, start: int = 0, count: int | None = None) -> npt.NDArray[Any]:
+    def read(self, sentence: int, start: int = 0, count: int | None = None) -> np.ndarray:
         """The numbers of a sentence, or `count` of them from `start` on, flat and as they are kept."""
         numbers = self._files[sentence].get_slice(str(sentence))
         return numbers[start : None if count is None else start + count]
@@ -134,7 +133,7 @@ def check_run(path: Path, written: Mapping[str, Any], expected: Mapping[str, Any
         )
 
 
-def kept(values: npt.NDArray[Any], precision: Precision, what: str) -> npt.NDArray[Any]:
+def kept(values: np.ndarray, precision: Precision, what: str) -> np.ndarray:
     """Numbers as they are kept on disk."""
     if precision == "uint8":
         return np.rint(np.sqrt(values.clip(0.0, 1.0)) * 255.0).astype(np.uint8)
@@ -147,7 +146,7 @@ def kept(values: npt.NDArray[Any], precision: Precision, what: str) -> npt.NDArr
     return numbers
 
 
-def restored(values: npt.NDArray[Any], device: torch.device) -> Tensor:
+def restored(values: np.ndarray, device: torch.device) -> Tensor:
     """The numbers again, in float32 on a device."""
     numbers = torch.as_tensor(values, device=device)
     return (numbers.float() / 255.0).square_() if numbers.dtype == torch.uint8 else numbers.float()

@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
 from headscope.analyses.probes.cache import check_run
 from headscope.analyses.probes.data import Data, batches
 from headscope.analyses.probes.modules import Batch, PairProbe, Probe
-from headscope.core.arrays import Ints
+from headscope.core.arrays import Arrays, Ints
 from headscope.core.validation import Count, Seed, validated
 from headscope.errors import RunError
 from headscope.models.untrained import seeded
@@ -35,7 +34,6 @@ PATIENCE = 3
 DECAY = 0.5
 """What the rate is multiplied by after each epoch without a gain."""
 
-Arrays = dict[str, npt.NDArray[Any]]
 P = TypeVar("P", bound=Probe)
 
 
@@ -56,7 +54,7 @@ class Fitted:
     best: int = 0
     before: float = np.nan
     stale: int = 0
-    arrays: Arrays = field(default_factory=dict[str, npt.NDArray[Any]])
+    arrays: dict[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
 
     @property
     def held_out(self) -> float:
@@ -86,7 +84,7 @@ class Fitted:
         return {"losses": self.losses, "best": self.best, "before": self.before, "stale": self.stale}
 
     @classmethod
-    def of(cls, arrays: Mapping[str, npt.NDArray[Any]], described: Mapping[str, Any]) -> Fitted:
+    def of(cls, arrays: Arrays, described: Mapping[str, Any]) -> Fitted:
         """Restore the state that `described` and `arrays` were of."""
         losses = [(float(loss), float(held_out)) for loss, held_out in described["losses"]]
         best, before, stale = (described[name] for name in ("best", "before", "stale"))
@@ -180,22 +178,22 @@ def evaluate(probe: Probe, data: Data, sentences: Ints) -> float:
     return total / count
 
 
-def _weights(probe: nn.Module, prefix: str) -> Arrays:
+def _weights(probe: nn.Module, prefix: str) -> dict[str, np.ndarray]:
     """The weights as they are now; on a processor these arrays are the weights themselves, and change with them."""
     return {prefix + name: value.detach().cpu().numpy() for name, value in probe.named_parameters()}
 
 
-def _copied(arrays: Arrays) -> Arrays:
+def _copied(arrays: Arrays) -> dict[str, np.ndarray]:
     return {name: array.copy() for name, array in arrays.items()}
 
 
-def _restore(probe: nn.Module, arrays: Mapping[str, npt.NDArray[Any]], prefix: str) -> None:
+def _restore(probe: nn.Module, arrays: Arrays, prefix: str) -> None:
     with torch.no_grad():
         for name, value in probe.named_parameters():
             value.copy_(torch.as_tensor(arrays[prefix + name]))
 
 
-def _arrays(probe: nn.Module, optimiser: Any) -> Arrays:
+def _arrays(probe: nn.Module, optimiser: Any) -> dict[str, np.ndarray]:
     arrays = _weights(probe, "weight.")
     for name, value in probe.named_parameters():
         for moment, moments in optimiser.state[value].items():
@@ -203,7 +201,7 @@ def _arrays(probe: nn.Module, optimiser: Any) -> Arrays:
     return arrays
 
 
-def _load(probe: nn.Module, optimiser: torch.optim.Optimizer, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+def _load(probe: nn.Module, optimiser: torch.optim.Optimizer, arrays: Arrays) -> None:
     _restore(probe, arrays, "weight.")
     for name, value in probe.named_parameters():
         if f"adam.step.{name}" in arrays:
@@ -269,9 +267,7 @@ def _begun(path: Path, identity: Mapping[str, Any]) -> Fitted | None:
         return Fitted.of(arrays, about)
 
 
-def outputs(
-    data: Data, *functions: Callable[[Batch], Tensor]
-) -> Iterator[tuple[int, list[npt.NDArray[Any]]]]:
+def outputs(data: Data, *functions: Callable[[Batch], Tensor]) -> Iterator[tuple[int, list[np.ndarray]]]:
     """The number of each sentence with what each function gives for it, padding included."""
     with torch.no_grad():
         for sentences in batches(data.trees.lengths, np.arange(len(data.trees))):

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import nn
 
@@ -126,7 +125,7 @@ _WINDOW = 256
 _NUMBERS = 1 << 26
 """Sentences, and about how many numbers, that are written together."""
 
-Work = Callable[[Sequence[Example]], list[npt.NDArray[Any]]]
+Work = Callable[[Sequence[Example]], list[np.ndarray]]
 """What is kept of each input of a batch."""
 
 
@@ -218,13 +217,13 @@ def maps_of(model: Model, heads: Sequence[tuple[int, int]], precision: Precision
     ends = dict(zip((layer for layer, _ in heads), accumulate(number for _, number in heads), strict=True))
     total = sum(number for _, number in heads)
 
-    def work(batch: Sequence[Example]) -> list[npt.NDArray[Any]]:
+    def work(batch: Sequence[Example]) -> list[np.ndarray]:
         sizes = [len(example.words or ()) for example in batch]
         arrays = [np.zeros((size, size + SPECIAL, total), precision) for size in sizes]
         columns = [roots(cast(Tokens, example.tokens))[0] for example in batch]
         width = max(sizes)
 
-        def add(layer: int, maps: npt.NDArray[Any]) -> None:
+        def add(layer: int, maps: np.ndarray) -> None:
             columns_of = slice(ends[layer] - maps.shape[1], ends[layer])
             for array, weights, size in zip(arrays, maps, sizes, strict=True):
                 among = np.r_[0:size, width : width + SPECIAL]
@@ -241,9 +240,9 @@ def maps_of(model: Model, heads: Sequence[tuple[int, int]], precision: Precision
 def states_of(model: Model) -> Work:
     """Hidden states, the mean over each word's pieces, ``[layer word size]`` a sentence; layer 0 is the embeddings."""
 
-    def work(batch: Sequence[Example]) -> list[npt.NDArray[Any]]:
+    def work(batch: Sequence[Example]) -> list[np.ndarray]:
         layers = _hidden(model, [cast(Tokens, example.tokens) for example in batch])
-        arrays: list[npt.NDArray[Any]] = []
+        arrays: list[np.ndarray] = []
         for place, example in enumerate(batch):
             ids = cast(Tokens, example.tokens).word_ids
             if ids is None or example.words is None:

@@ -162,7 +162,7 @@ def _pairs(measure: Measure, tokens: Tokens) -> Bools:
     if measure.statistic == "offset":
         return queries == queries[:, None] + measure.offset
     assert measure.pairs is not None
-    pairs: npt.NDArray[Any] = measure.pairs(tokens, queries)
+    pairs: np.ndarray = measure.pairs(tokens, queries)
     return pairs != 0
 
 

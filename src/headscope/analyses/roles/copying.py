@@ -13,6 +13,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.attention.residual import effects, written
+from headscope.core.arrays import quiet
 from headscope.corpora import Example
 from headscope.errors import RefusedError
 from headscope.models import Model
@@ -80,7 +81,7 @@ def figures(
     values: dict[str, np.ndarray] = {}
     for name, (s, chance) in sums.items():
         shape, counts = s.shape[1:], np.broadcast_to(n, s.shape)
-        with np.errstate(invalid="ignore", divide="ignore"):
+        with quiet():
             values |= {name: s.sum(0) / counts.sum(0), f"{name}_se": error(s, counts)}
             values |= {f"{name}_skewness": skewness(s, counts), f"{name}_n": counts.sum(0)}
         values |= {f"{name}_documents": effective(counts), f"{name}_chance": np.broadcast_to(chance, shape)}

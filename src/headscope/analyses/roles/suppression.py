@@ -17,7 +17,7 @@ from scipy.stats import rankdata  # pyright: ignore[reportMissingTypeStubs, repo
 
 from headscope.analyses.roles.copying import figures
 from headscope.attention.residual import at_the_end, attending, followed, unembedding
-from headscope.core.arrays import Bools, Floats
+from headscope.core.arrays import Bools, Floats, quiet
 from headscope.corpora import Example
 from headscope.errors import RefusedError
 from headscope.models import Model
@@ -77,7 +77,7 @@ def suppression(model: Model, examples: Iterable[Example]) -> xr.Dataset | str:
         return f"no text of {_LEAST + 2} different tokens"
     every = np.stack(sums)  # [document 3 layer head]
     score, chance, counts = every[:, 0], every[:, 1], every[:, 2]
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with quiet():
         return figures({"copy_suppression": (score, chance.sum(0) / counts.sum(0))}, counts, layers)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
-from headscope.core.arrays import AnyFloats, Bools, Floats, Ints
+from headscope.core.arrays import AnyFloats, Bools, Floats, Ints, quiet
 from headscope.core.escapes import beginning
 from headscope.core.lazy import module
 from headscope.measures.dataset import description
@@ -117,7 +117,7 @@ def _alike(drops: Floats) -> Floats:
     by_lags, near = np.ones(squares.shape), np.ones(squares.shape, np.bool_)
     neighbours = by_lags
     for lag in range(1, count // 4 + 1):
-        with np.errstate(invalid="ignore", divide="ignore"):
+        with quiet():
             r = np.nan_to_num((rests[lag:] * rests[:-lag]).sum(0) / squares)
         if lag == 1:
             first = np.clip((r + 1 / count) / max(1 - 4 / count, 0.25), 0.0, 0.9)

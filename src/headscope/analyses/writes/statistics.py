@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
-from headscope.core.arrays import Floats
+from headscope.core.arrays import Floats, quiet
 from headscope.core.heads import Head
 from headscope.core.lazy import module
 from headscope.measures.dataset import describe
@@ -76,7 +76,7 @@ def eigenvalue_scores(products: Floats, draws: int, seed: int) -> dict[str, Floa
     copying, positive = _scores(products)
     spread = np.sqrt(np.square(turned - np.array([0.0, 0.5])[:, None]).mean(0))
     by_chance = 1.96 * spread
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with quiet():
         p = 2 * module("scipy.stats").t.sf(np.abs(copying / spread[0]), draws)
     return {
         "copying": copying,

@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
@@ -141,7 +140,7 @@ def compare(
         )
     else:
         test = permute(flat[:, keep], design, family[keep], permutations=permutations, seed=seed)
-    figures: dict[str, npt.NDArray[Any]] = {
+    figures: dict[str, np.ndarray] = {
         "group_a": difference.first,
         "group_b": difference.second,
         "difference": difference.difference,

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
 from headscope.analyses.links.combine.statistics import (
@@ -33,7 +32,7 @@ from headscope.analyses.links.engine import Answered, Maps
 from headscope.analyses.links.questions import ALL, DIRECTIONS, AskedExample, Axis, Direction, ReadDirection
 from headscope.analyses.links.run import Kinds, Links
 from headscope.analyses.result import returns_result
-from headscope.core.arrays import Floats
+from headscope.core.arrays import Arrays, Floats
 from headscope.core.validation import Count, Seed, validated
 from headscope.core.words import Rows
 from headscope.corpora import Corpus, Example, blocks
@@ -48,7 +47,7 @@ from headscope.runs.inputs import Inputs, told_once
 from headscope.runs.long import described
 from headscope.runs.outcome import Outcome
 from headscope.runs.progress import bar
-from headscope.runs.safefile import Arrays, under
+from headscope.runs.safefile import under
 from headscope.statistics.resample import Clusters
 
 _TOKENS = 512
@@ -258,10 +257,10 @@ class _CombineRun:
             finally:
                 folder.flush()
 
-    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def _arrays(self) -> dict[str, np.ndarray]:
         """What both passes have found so far."""
         names = [f"{half} {label}" for label, half in self._alone]
-        arrays: dict[str, npt.NDArray[Any]] = {
+        arrays: dict[str, np.ndarray] = {
             "layers": np.array(self.layers, np.int64),
             "heads": np.array(self.heads),
             "alone": np.array(names, np.str_),

@@ -14,12 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.analyses.links.questions import ALL
-from headscope.core.arrays import Bools, Floats, Ints
+from headscope.core.arrays import Arrays, Bools, Floats, Ints
 from headscope.core.heads import Head
 from headscope.core.lazy import module
 from headscope.measures.dataset import describe
@@ -74,7 +73,7 @@ class CandidatePairs(NamedTuple):
     allowed: Bools
     target: Bools
     counts: Bools
-    features: npt.NDArray[Any]
+    features: np.ndarray
     far: Bools | None = None
     bare: Bools | None = None
     sure: Bools | None = None
@@ -252,7 +251,7 @@ class PairSample:
             del self._kept[self.most :]
             self._highest = self._kept[-1][0]
 
-    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def to_arrays(self) -> dict[str, np.ndarray]:
         """All of it as arrays."""
         draws, clusters, labels, features, targets = zip(*self._kept, strict=True) if self._kept else [()] * 5
         return {
@@ -265,7 +264,7 @@ class PairSample:
             "targets": np.concatenate(targets) if targets else np.zeros(0, bool),
         }
 
-    def take(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    def take(self, arrays: Arrays) -> None:
         """Go on from what `to_arrays` gave."""
         cuts = np.cumsum(arrays["sizes"])[:-1]
         columns = (arrays[name].tolist() for name in ("draws", "clusters", "labels"))

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
@@ -192,7 +191,7 @@ def dataset(mentions: LinkSums, *, seed: int = 0, meta: Mapping[str, Any] | None
     return result.transpose("candidates", "rule", "type", "layer", "head")
 
 
-def _best(scores: HitRatios, mentions: LinkSums) -> dict[str, npt.NDArray[Any]]:
+def _best(scores: HitRatios, mentions: LinkSums) -> dict[str, np.ndarray]:
     """The best head of each definition of candidates, beside the best rule."""
     heads = len(mentions.layers) * mentions.heads
     rules = slice(heads * len(CANDIDATES), None)

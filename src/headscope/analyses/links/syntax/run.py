@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Unpack
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
 from headscope.analyses.links.engine import Answered, LinkEngine
@@ -172,7 +171,7 @@ class Dependencies(LinkEngine):
         right[..., :-1] |= (chosen[..., 1:] == heads[:-1]) & np.array(before, np.bool_)
         return right
 
-    def _edges(self, asked: AskedExample, maps: npt.NDArray[Any]) -> Bools:
+    def _edges(self, asked: AskedExample, maps: np.ndarray) -> Bools:
         """The edges of a layer's spanning trees that are right."""
         return spanning.edges(maps, gold(asked)[1])
 

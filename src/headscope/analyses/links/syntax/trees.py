@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from headscope.analyses.links.sums import LinkSums
 from headscope.analyses.links.syntax.statistics import by_offsets
@@ -20,7 +19,7 @@ CHAINS = (-1, 1)
 """Their baselines: each word's head is its neighbour."""
 
 
-def spanning_tree(weights: npt.NDArray[Any], root: int) -> Ints:
+def spanning_tree(weights: np.ndarray, root: int) -> Ints:
     """The head of each word in the tree of most weight, −1 for the root, ``[word word] -> [word]``.
 
     Args:
@@ -53,7 +52,7 @@ def right(predicted: Ints, heads: Ints) -> tuple[Bools, Bools]:
     return directed, directed | turned
 
 
-def edges(weights: npt.NDArray[Any], heads: Ints) -> Bools:
+def edges(weights: np.ndarray, heads: Ints) -> Bools:
     """Which words' edges are right in the trees of a layer, ``[head word word] -> [kind direction head word]``.
 
     Kinds are those of `UAS` and `UUAS`. `heads` are those of the gold tree.

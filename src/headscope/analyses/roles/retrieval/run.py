@@ -20,7 +20,7 @@ from headscope.attention.outputs import Outputs, Put
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import evaluating, recording
 from headscope.attention.residual import unembedding
-from headscope.core.arrays import Floats
+from headscope.core.arrays import Arrays, Floats
 from headscope.core.heads import Head
 from headscope.core.link import Link, Span
 from headscope.core.validation import Count, Number, Seed
@@ -32,7 +32,6 @@ from headscope.models.model import uncached
 from headscope.runs.long import described
 from headscope.runs.options import RunOptions
 from headscope.runs.provenance import COMMAND
-from headscope.runs.safefile import Arrays
 from headscope.runs.steps import Steps
 
 

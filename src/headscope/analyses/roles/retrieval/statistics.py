@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
-from headscope.core.arrays import Floats
+from headscope.core.arrays import Floats, quiet
 from headscope.core.counts import plural
 from headscope.errors import InputError
 from headscope.measures.dataset import describe
@@ -67,12 +67,12 @@ def scores(hits: Floats, counts: Floats, chance: float) -> dict[str, Any]:
     n = np.where(np.isfinite(s), n, 0.0)
     s = np.where(n > 0, s, 0.0)
     total = n.sum(0)
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with quiet():
         value = s.sum(0) / total
     se, documents = error(s, n), effective(n)
     low, high = share_interval(value, se, documents)  # a needle is looked at in all of its tokens or in none
     skew = skewness(s, n)
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with quiet():
         p = np.maximum(above(value, BAR, np.maximum(se, 1e-9), documents, skew, doubt=1.0), unseen(documents))
     return {
         "retrieval": value,
