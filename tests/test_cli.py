@@ -243,7 +243,7 @@ def test_a_line_of_a_log_is_replayed(typed: Typed, shared: Path, tmp_path: Path)
     assert "a server's kernels and number formats may differ" in printed.err
     for line, found in (("3", ":3: ids[0]: expected an id below"), ("2", "--line: expected a line of")):
         typed.refuses(found, "view", str(log), "--replay", "--line", line, *model, "-o", str(page))
-    typed.refuses("expected --replay beside it", "view", "A text", "--line", "2", *model, "-o", str(page))
+    typed.refuses("expected --replay with it", "view", "A text", "--line", "2", *model, "-o", str(page))
 
 
 @pytest.mark.parametrize("more", [{}, {"pair": "It slept."}])

@@ -85,9 +85,6 @@ def test_models(typed: Typed, place: Path) -> None:
     said = typed("compare", "models", "demo", "demo", "b.txt", "--measures", "previous").out
     assert "the heads that moved most" in said
     assert "means of layers" in said
-    assert ", 0 lost, 0 gained, 0 unclear" in said
-    told = typed("compare", "models", "demo", "demo", "a.txt", "--measures", "previous").err
-    assert "roles were not compared: roles: expected at least 5" in told
     typed.refuses(
         "models: expected two (or --adapter or --untrained SEED), found one", "compare", "models", "demo"
     )

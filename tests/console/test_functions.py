@@ -212,9 +212,8 @@ def test_the_source_says_what_python_knows(analysis: Analysis) -> None:
 @pytest.mark.parametrize("analysis", COMMANDS, ids=lambda analysis: analysis.name)
 def test_every_option_says_what_it_is(analysis: Analysis) -> None:
     made = Made(analysis)
-    assert {*analysis.named, *analysis.metavars} <= {
-        name for path in made.functions for name in parameters(analysis.full(path))
-    }
+    names = {name for path in made.functions for name in parameters(analysis.full(path))}
+    assert {*analysis.named, *analysis.metavars} <= names | {*made.writes}
     for name, annotation, _ in made._options():
         (option,) = annotation.__metadata__
         assert len(option.help or "") > 8, name

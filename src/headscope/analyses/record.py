@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from headscope.core import lazy
@@ -78,16 +79,19 @@ class Analysis:
         groups: of options that commands share, in the order of the help: `headscope.console.commands.GROUPS`.
         positions: what is given by its place: what stands for it in the usage, and its help.
         reads: makes a corpus of what is given by its place; where it is empty, the function that runs is given that.
-        more: other functions that ``run`` of ``command.py`` hands options to.
+        more: other functions that take options: those that ``run`` of ``command.py`` hands them to, or the figure's.
         named: parameters that are typed by another name; of a list one that may be repeated. An empty one is no option.
         metavars: what stands for values, where their type does not tell.
         output: what ``-o`` takes, and the suffixes it may have; by default those of tables and datasets.
+        rules: which options need, or exclude, others: `headscope.console.groups.expect_together`.
         estimate: says in one line what a run will take.
         axis: the axis, or variable, by which `headscope.table` and `headscope.figure` know its results.
-        section: makes of a result its `Section`, or the blocks alone, which the page and the terminal show.
+        section: makes of a result its `Section`, or the blocks alone, which the page and the terminal show; or a pair,
+            these and remarks.
         table: the tidy table of a result.
         every: the table of every head, where `table` is of the best ones.
         figure: draws a result.
+        files: what writes the files beside ``-o``, by their options. `figure` is one, unless its path is empty.
         view: shows a result as a page, in a notebook and as a picture.
         merge: puts the parts of shards together.
         sections: of the report.
@@ -107,12 +111,14 @@ class Analysis:
     named: Mapping[str, str] = field(default_factory=dict[str, str])
     metavars: Mapping[str, str] = field(default_factory=dict[str, str])
     output: tuple[str, tuple[str, ...]] = ("", ())
+    rules: Mapping[str, str] = field(default_factory=dict[str, str])
     estimate: str = ""
     axis: str = ""
     section: str = ""
     table: str = ""
     every: str = ""
     figure: str = ""
+    files: Mapping[str, str] = field(default_factory=dict[str, str])
     view: str = ""
     merge: str = ""
     sections: tuple[Entry, ...] = ()
@@ -121,6 +127,12 @@ class Analysis:
     def load(self, path: str) -> Any:
         """What a path of this record names."""
         return lazy.attribute(self.full(path))
+
+    def taken(self, path: str, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Those of some options that a function of this record takes, behind its ``*``."""
+        taken = signature(self.load(path)).parameters.values()
+        names = {one.name for one in taken if one.kind is one.KEYWORD_ONLY}
+        return {name: value for name, value in options.items() if name in names}
 
     def full(self, path: str) -> str:
         """A path of this record from the package on."""

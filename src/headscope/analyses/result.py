@@ -35,13 +35,14 @@ class Result(xr.Dataset):
     'Result'
     """
 
-    __slots__ = ()
+    __slots__ = ("_shown",)
 
     @classmethod
-    def of(cls, data: xr.Dataset) -> Result:
-        """The same data as a result."""
+    def of(cls, data: xr.Dataset, shown: Callable[[], Any] | None = None) -> Result:
+        """The same data as a result; `shown` makes what stands for its view, and is saved as a page or picture."""
         result = cls(data.data_vars, data.coords, data.attrs)
         result.encoding = data.encoding
+        result._shown = shown
         return result
 
     def table(self) -> pd.DataFrame:
@@ -69,8 +70,9 @@ class Result(xr.Dataset):
 
         Raises `InputError` for another suffix, where nothing can be written, and for a figure that it does not have.
         """
-        if Path(path).suffix.lower() in PAGES and tables.analysis_of(self, "view").view:
-            return self.view().save(path)
+        shown = getattr(self, "_shown", None) or (tables.analysis_of(self, "view").view and self.view)
+        if shown and Path(path).suffix.lower() in PAGES:
+            return shown().save(path)
         with dataset.raw_csv(raw):
             return save(path, self.figure, lambda: dataset.write(self, path, tables.table))
 

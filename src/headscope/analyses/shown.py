@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
@@ -15,11 +14,6 @@ if TYPE_CHECKING:
     from headscope.views.blocks import Block
 
 Theme = Literal["auto", "light", "dark"]
-Save = Callable[[Path], str]
-"""Writes a file, and says what it is."""
-
-Files = Sequence[tuple[Path | None, Save]]
-"""Files, None where one is not wanted, with what writes each."""
 
 
 class WrittenSuffixes(NamedTuple):
@@ -44,16 +38,14 @@ class ShownResult:
         blocks: what is printed of it: paragraphs and tables, as the page and a notebook show them.
         dataset: what ``.nc`` holds, and what describes the run; None: the rows' attributes do.
         remarks: lines on stderr, before the table.
-        drawn: writes ``-o`` where that is no table, and says what it is.
-        files: other files, None where one is not wanted, with what writes each and says what it is.
+        save: writes ``-o`` where that is no table.
     """
 
     rows: Any
     blocks: Sequence[Block] = ()
     dataset: Any = None
     remarks: Sequence[str] = ()
-    drawn: Save | None = None
-    files: Files = ()
+    save: Callable[[Path], object] | None = None
 
     @property
     def text(self) -> str:
@@ -63,44 +55,41 @@ class ShownResult:
         return written(self.blocks)
 
 
-def of_result(
-    result: Any,
-    *,
-    analysis: Analysis,
-    figure: Picture | None = None,
-    all_heads: bool = False,
-    **options: Any,
-) -> ShownResult:
+def of_result(result: Any, *, analysis: Analysis, all_heads: bool = False, **options: Any) -> ShownResult:
     """A result as its analysis tells it: its table, its findings and its blocks.
 
     Args:
         result: of the analysis, a comparison, or a table.
         analysis: its record, where a table does not tell it.
-        figure: also a figure: .svg, .pdf or .png.
         all_heads: every head and direction, not only the best ones.
-        **options: those of the figure.
+        **options: those of the section.
     """
     from headscope.analyses.tables import analysis_of, blocks_of, table
     from headscope.views.blocks import rows_of
 
-    def drawn(path: Path) -> str:
-        result.save(path)
-        return "a figure"
-
-    def pictured(path: Path) -> str:
-        taken = signature(analysis.load(analysis.figure)).parameters
-        chosen = {name: value for name, value in options.items() if name in taken}
-        result.figure(**chosen).save(path)
-        return "a figure"
-
     data = getattr(result, "figures", result)
     if not hasattr(data, "data_vars"):
-        blocks, remarks = blocks_of(data, analysis)
+        blocks, remarks = blocks_of(data, analysis, **options)
         return ShownResult(data, blocks, remarks=remarks)
     analysis = analysis_of(data, "table")
-    files = [(figure, pictured)]
     if all_heads:
         rows = analysis.load(analysis.every)(data)
-        return ShownResult(rows, rows_of(rows, of=analysis.name), data, files=files)
-    blocks, remarks = blocks_of(data, analysis)
-    return ShownResult(table(data), blocks, data, remarks, drawn, files)
+        return ShownResult(rows, rows_of(rows, of=analysis.name), data)
+    blocks, remarks = blocks_of(data, analysis, **options)
+    return ShownResult(table(data), blocks, data, remarks, result.save)
+
+
+def save_figure(result: Any, figure: Picture, *, analysis: Analysis, **options: Any) -> str:
+    """Draw a result.
+
+    Args:
+        result: of the analysis, or a comparison.
+        figure: also a figure: .svg, .pdf or .png.
+        analysis: its record.
+        **options: those of the figure.
+    """
+    from headscope.analyses import tables
+
+    data = getattr(result, "figures", result)
+    tables.figure(data, **analysis.taken(analysis.figure, options)).save(figure)
+    return "a figure"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
@@ -77,19 +77,24 @@ def figure(
     return replace(drawn, caption=caption, theme=theme, width=width, title=title)
 
 
-def blocks_of(result: Any, analysis: Analysis | None = None) -> tuple[list[Block], Sequence[str]]:
-    """What there is to say of a result: findings, and blocks, as its section has them; and the section's first note.
+def blocks_of(
+    result: Any, analysis: Analysis | None = None, **options: Any
+) -> tuple[list[Block], Sequence[str]]:
+    """What there is to say of a result: findings and blocks, as its section has them; and remarks, its first note.
 
     Where an analysis says nothing of it, the first rows of its table. A table of rows does not tell its `analysis`.
+    Of the `options` the section is given those that it takes.
     """
-    analysis = analysis or analysis_of(result, "blocks")
+    analysis = _named_by(result) or analysis or analysis_of(result, "blocks")
     if not analysis.section:
         return rows_of(table(result), of=analysis.name), ()
-    section: Section | Sequence[str | Block] = analysis.load(analysis.section)(result)
+    made: Any = analysis.load(analysis.section)(result, **analysis.taken(analysis.section, options))
+    section, remarks = cast("tuple[Any, Sequence[str]]", made if isinstance(made, tuple) else (made, ()))
     if not isinstance(section, Section):
-        return [paragraph(one) if isinstance(one, str) else one for one in section], ()
+        return [paragraph(one) if isinstance(one, str) else one for one in section], remarks
     info: Any = section.info(Blobs())
-    return [*(paragraph(*finding) for finding in section.findings()), *info["blocks"]], info["notes"][:1]
+    told = [paragraph(*finding) for finding in section.findings()]
+    return [*told, *info["blocks"]], [*info["notes"][:1], *remarks]
 
 
 def title(result: xr.Dataset) -> str:
@@ -107,6 +112,10 @@ def analysis_of(result: xr.Dataset, purpose: str) -> Analysis:
         raise InputError(
             f"{purpose}: expected a result such as that of headscope.measure, found {type(result).__name__}"
         )
-    variables = {*result.dims, *result.data_vars}
-    known = (analysis for analysis in analyses().values() if analysis.axis in variables)
-    return next(known, analyses()["measure"])
+    return _named_by(result) or analyses()["measure"]
+
+
+def _named_by(result: Any) -> Analysis | None:
+    """The analysis that has an axis, a variable or a column of its own in a result."""
+    names = {*getattr(result, "dims", ()), *result}
+    return next((analysis for analysis in analyses().values() if analysis.axis in names), None)

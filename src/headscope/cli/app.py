@@ -52,6 +52,23 @@ SECTIONS: dict[str, tuple[str, str]] = {
 """What the help lists the commands under, after those of analyses that say so: others, and an example."""
 
 
+RULES: dict[Callable[..., None], dict[str, str]] = {
+    view: {
+        "weights": "live",
+        "line": "replay",
+        "live": "-replay -implicit -quantity -reads -against -against_text -target",
+        "replay": "-text_b -target",
+        "audio": "-text -image -live -replay",
+        "image": "-text_b -target -live -replay",
+        "against_text": "-against -audio -image -replay",
+        "heads": "-head",
+    },
+    report: {"label": "pairs", "text": "-images -audio"},
+    lab: {"against": "model"},
+}
+"""Which options of these commands need, or exclude, others."""
+
+
 class _Group(typer.core.TyperGroup):
     """Commands, and the whole of what is said of each."""
 
@@ -139,7 +156,9 @@ def _options(
 def _add(parent: typer.Typer, name: str, function: Callable[..., None], **more: Any) -> None:
     """Add a command. The first paragraph of its docstring stands whole in the list of commands."""
     summary = " ".join((inspect.getdoc(function) or "").split("\n\n")[0].split())
-    parent.command(name, cls=HelpCommand, help=summary, short_help=summary, **more)(command(function))
+    parent.command(name, cls=HelpCommand, help=summary, short_help=summary, **more)(
+        command(function, rules=RULES.get(function, {}))
+    )
 
 
 for function in (check, view, serve, lab, merge, bench, report, card):

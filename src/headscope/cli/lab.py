@@ -9,7 +9,6 @@ from typing import Annotated, Literal
 import typer
 
 from headscope.console.options import ModelName, ModelOptions, check_places, say
-from headscope.errors import InputError
 
 
 def lab(
@@ -41,8 +40,6 @@ def lab(
         return
     content = lesson(name)
     check_places(output, suffixes=(".html", ".ipynb"))
-    if against is not None and model.model is None:
-        raise InputError("--against: expected -m MODEL beside it, which was trained from it")
     loaded = (replace(model, model=content.get("model")) if model.model is None else model).load()
     made = run(name, loaded, None if against is None else model.trained.named(against))
     made.given = [one for one in (model.model, against) if one is not None]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -35,9 +34,7 @@ def merge(
     analysis = analysis_of(parts)
     table.check(analysis.output[1])
     console.check_places(map, suffixes=(*console.TABLES, *console.PICTURES))
-    shown = analysis.load(Made(analysis).shows)
-    given: dict[str, Any] = {"analysis": analysis, "map": map, "seed": seed}
-    taken = inspect.signature(shown).parameters
-    if map is not None and "map" not in taken:
+    made = Made(analysis)
+    if map is not None and "map" not in made.writes:
         raise InputError("--map: expected parts of distances, found other ones")
-    table.out(shown(run(parts), **{name: value for name, value in given.items() if name in taken}))
+    made.tell(run(parts), {"analysis": analysis, "table": table, "map": map, "seed": seed})

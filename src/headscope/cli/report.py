@@ -73,8 +73,6 @@ def report(
     if live and output.suffix.lower() == ".pdf":
         raise InputError("--live: expected a page to write, found a .pdf")
     browser = find_browser() if output.suffix.lower() == ".pdf" else None
-    if label is not None and pairs is None:
-        raise InputError("--label: expected --pairs as well")
     started = time.monotonic()
     inputs = replace(inputs, corpus=[*(inputs.corpus or []), *(text or [])])
     loaded, texts = inputs.inputs(model)

@@ -31,7 +31,7 @@ def view(
     against: ModelName = None,
     against_text: Annotated[str | None, typer.Option(metavar="TEXT")] = None,
     replay: bool = False,
-    line: Count = 1,
+    line: Count | None = None,
     target: str | None = None,
     image: Path | None = None,
     audio: Path | None = None,
@@ -59,7 +59,7 @@ def view(
         against_text: beside the same model on this text.
         replay: TEXT is a file of JSON lines as a server logs them (prompt_token_ids and token_ids, responses of vLLM
             and OpenAI, or messages): show what these weights do with the ids.
-        line: with --replay, which line of the file, from 1.
+        line: with --replay, which line of the file, from 1, the default.
         target: what the decoder of an encoder-decoder reads.
         image: a picture, for a model of vision, or beside TEXT for one of both.
         audio: a sound, for a model of sound; one that writes what it hears needs --target.
@@ -78,34 +78,8 @@ def view(
         raise InputError("TEXT: expected a text, --image or --audio, found none of them")
     if text and not replay and _is_file(text):
         raise InputError(f'TEXT: {text} is a file; give what it says, as in headscope view "$(cat {text})"')
-    if audio is not None and (
-        live or replay or text is not None or image is not None or against_text is not None
-    ):
-        raise InputError("--audio: expected --target beside it, or nothing, found another input")
-    if image is not None and (
-        live or replay or text_b is not None or against_text is not None or target is not None
-    ):
-        raise InputError("--image: expected TEXT beside it, or nothing, found another input")
-    if weights is not None and not live:
-        raise InputError("--weights: expected --live beside it")
-    if live and (
-        replay
-        or implicit
-        or quantity
-        or reads
-        or any(one is not None for one in (against, against_text, target))
-    ):
-        raise InputError("--live: expected a text, or two, and no other option of what is shown")
     if width is not None and output.suffix.lower() not in PICTURES:
         raise InputError(f"--width: expected a picture ({', '.join(PICTURES)}), found -o {output}")
-    if head is not None and heads is not None:
-        raise InputError("--head: expected one of --head and --heads, found both")
-    if against is not None and against_text is not None:
-        raise InputError("--against: expected one of --against and --against-text, found both")
-    if replay and (text_b is not None or against_text is not None or target is not None):
-        raise InputError("--replay: expected one file, found another text beside it")
-    if line != 1 and not replay:
-        raise InputError("--line: expected --replay beside it")
     state: dict[str, Any] = {
         "scale": scale or ("model" if head is None and heads is None and not live else "head"),
         "theme": theme,
@@ -135,7 +109,7 @@ def view(
         standalone = carry(loaded, given, weights=weights or "int8", loaded=named)
     shown = run(
         loaded,
-        _logged(loaded, text, line) if replay and text is not None else text,
+        _logged(loaded, text, line or 1) if replay and text is not None else text,
         pair=text_b,
         image=image,
         audio=audio,

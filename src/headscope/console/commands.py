@@ -32,6 +32,7 @@ from headscope.console.groups import command, made
 from headscope.errors import InputError
 
 _SHOWN = "headscope.analyses.shown:of_result"
+_FIGURE = "headscope.analyses.shown:save_figure"
 
 GROUPS: Mapping[str, type] = {
     "texts": sources.TextOptions,
@@ -65,6 +66,7 @@ class Made:
     Attributes:
         analysis: its record.
         reads, runs, shows, estimates, checks: what it calls; empty: it does without.
+        writes: what writes the files beside ``-o``, by their options.
         functions: all whose parameters are options, in the order of the help.
         groups: of options that it shares with others.
         places: what is given by its place, by the parameter that takes it.
@@ -84,8 +86,13 @@ class Made:
                 ("checks", ""),
             )
         )
+        files = {"figure": analysis.figure and _FIGURE, **analysis.files}
+        self.writes = {name: path for name, path in files.items() if path}
         planned = self.estimates if self.estimates.startswith("command:") else ""
-        paths = (self.reads, self.runs, analysis.function, *analysis.more, self.shows, self.checks, planned)
+        paths = (
+            *(self.reads, self.runs, analysis.function, *analysis.more, self.shows),
+            *(*self.writes.values(), self.checks, planned),
+        )
         self.functions = [*filter(None, dict.fromkeys(paths))]
         self.groups = {name: GROUPS[name] for name in analysis.groups}
         self.files = bool(self.reads) and "reading" not in self.groups
@@ -106,14 +113,15 @@ class Made:
         known = {option.name for group in self.groups.values() for option in fields(group)}
         known |= {*_GIVEN, *self.groups, *(parameter.name for parameter in self.places.values())}
         known |= {name for name, written in self.analysis.named.items() if not written}
-        optional = {"figure": self.analysis.figure, "all_heads": self.analysis.every}
-        if self.shows == _SHOWN:
-            known |= {name for name, path in optional.items() if not path}
+        known |= set() if self.analysis.every else {"all_heads"}
         for path in self.functions:
             for name, parameter in self._taken(path).items():
                 if name not in known and parameter.default is not inspect.Parameter.empty:
                     known.add(name)
                     yield parameter
+        for name, path in self.writes.items():
+            _, place, *_ = self._taken(path).values()
+            yield place._replace(name=name, default=None)
 
     def function(self) -> Callable[..., None]:
         """The function that Typer makes a command of."""
@@ -125,7 +133,7 @@ class Made:
         every = [_parameter(*argument) for argument in arguments]
         run.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in every}
-        return command(run, self.analysis.output[0])
+        return command(run, self.analysis.output[0], self.analysis.rules)
 
     def _positions(self) -> Iterator[tuple[str, Any, Any]]:
         for name, taken in self.places.items():
@@ -189,9 +197,17 @@ class Made:
             return
         result = self._call(self.runs, given, *inputs)
         if long is None or not long.ends(result, table):
-            table.out(self._call(self.shows, given, result))
+            self.tell(result, given)
             if given.get("open_") and table.output is not None:
                 console.open_page(table.output)
+
+    def tell(self, result: Any, given: Mapping[str, Any]) -> None:
+        """Write a result, or print it, and write the other files that were asked for."""
+        given["table"].out(self._call(self.shows, given, result))
+        for name, path in self.writes.items():
+            if given.get(name):
+                said = self._call(path, given, result, given[name])
+                console.say(f"{given[name]}: {said}")
 
     def _check(self, given: dict[str, Any], table: console.TableOptions, shard: bool) -> None:
         """Refuse, before anything is read, what can be told to go wrong."""
@@ -239,9 +255,11 @@ class Made:
         """A function of what was typed with those options that it takes; what is None is left to its default."""
         function = self.analysis.load(path)
         taken = inspect.signature(function).parameters
-        names = {*[*taken][len(inputs) :]}
+        names = {*taken}
         if any(parameter.kind is parameter.VAR_KEYWORD for parameter in taken.values()):
-            names |= {*given} if path == self.checks else self._handed_on()
+            told = (self.checks, self.shows, *self.writes.values())
+            names |= {*given} if path in told else self._handed_on()
+        names -= {*[*taken][: len(inputs)]}
         return function(*inputs, **{name: given[name] for name in names if given.get(name) not in (None, [])})
 
     def _handed_on(self) -> set[str]:
@@ -250,6 +268,7 @@ class Made:
         return {option.name for option in loading} | {
             name
             for path in (self.analysis.function, *self.analysis.more)
+            if path != self.analysis.figure
             for name, parameter in self._taken(path).items()
             if parameter.keyword
         }

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
-
-from headscope.errors import InputError
 
 if TYPE_CHECKING:
     from headscope.runs.engines.here import Engine
@@ -16,6 +14,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class EngineOptions:
     """In which processes the model runs; see docs/streams.md."""
+
+    rules: ClassVar = {"devices": "-dask"}
 
     devices: Annotated[
         str | None,
@@ -36,8 +36,6 @@ class EngineOptions:
         """The engine that was asked for; None for this process."""
         if self.devices is None and self.dask is None:
             return None
-        if self.devices is not None and self.dask is not None:
-            raise InputError("--devices: expected no --dask with it, found both")
         from headscope.runs.engines import Dask, Processes
 
         return Processes(self.devices) if self.devices is not None else Dask(self.dask)

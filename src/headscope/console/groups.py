@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from copy import copy
 from dataclasses import fields, is_dataclass
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
@@ -13,12 +13,16 @@ import typer
 from typer.models import ArgumentInfo, OptionInfo
 
 from headscope.console.functions import check, described, plain, typed
+from headscope.errors import InputError
 
 
-def command(function: Callable[..., None], output: str = "") -> Callable[..., None]:
+def command(
+    function: Callable[..., None], output: str = "", rules: Mapping[str, str] = {}
+) -> Callable[..., None]:
     """A function whose parameters of a dataclass are given as the dataclass's own fields, for Typer.
 
-    `output` is what ``-o`` takes, where it is not what its group says.
+    `output` is what ``-o`` takes, where it is not what its group says; `rules` are those of `expect_together`,
+    beside the groups' own.
 
     The docstring says what each of the others is. What has no annotation of Typer's is given by its place or, behind
     the ``*``, as an option of its name.
@@ -44,8 +48,15 @@ def command(function: Callable[..., None], output: str = "") -> Callable[..., No
             hint = _annotated(hints[name], parameter, plain(docs.get(name, "")))
             parameters.append(parameter.replace(annotation=hint, kind=parameter.KEYWORD_ONLY))
 
+    called = {parameter.name: flag(parameter) for parameter in parameters}
+    every: dict[str, str] = {**rules}
+    for group in groups.values():
+        every.update(getattr(group, "rules", {}))
+
     @functools.wraps(function)
     def run(**given: Any) -> None:
+        typed = [one.name for one in parameters if given[one.name] not in (one.default, None, [])]
+        expect_together(typed, every, called)
         for name, group in groups.items():
             given[name] = group(**{option.name: given.pop(option.name) for option in fields(group)})
         for name, value in given.items():
@@ -56,6 +67,24 @@ def command(function: Callable[..., None], output: str = "") -> Callable[..., No
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     del run.__wrapped__  # type: ignore[attr-defined]  # Typer would read the function's own signature
     return run
+
+
+def expect_together(given: Collection[str], rules: Mapping[str, str], called: Mapping[str, str]) -> None:
+    """Raise `InputError` where one of the options that were given lacks another, or excludes it.
+
+    Args:
+        given: their names.
+        rules: what each needs and, behind a ``-``, excludes: ``{"line": "replay -image"}``.
+        called: what each is typed as.
+    """
+    for name in given:
+        for other in rules.get(name, "").split():
+            no, there = other.startswith("-"), other.lstrip("-")
+            if (there in given) == no:
+                found = "both" if no else "none"
+                raise InputError(
+                    f"{called[name]}: expected {'no ' * no}{called[there]} with it, found {found}"
+                )
 
 
 def parameters_of(group: Any, output: str = "") -> Iterator[inspect.Parameter]:
@@ -74,11 +103,18 @@ def written(group: Any) -> dict[str, str]:
     """What was typed of a group, by the names of its options; a flag has an empty text."""
     options: dict[str, str] = {}
     for parameter in parameters_of(type(group)):
-        value, (option,) = getattr(group, parameter.name), parameter.annotation.__metadata__
-        if isinstance(option, OptionInfo) and value != parameter.default:
-            names = names_of(option) or [f"--{parameter.name.replace('_', '-')}"]
-            options[names[0].split("/")[0]] = "" if value is True else str(value)
+        value = getattr(group, parameter.name)
+        if (name := flag(parameter)).startswith("-") and value != parameter.default:
+            options[name] = "" if value is True else str(value)
     return options
+
+
+def flag(parameter: inspect.Parameter) -> str:
+    """What is typed for a parameter: the first name of an option, or what stands for a place in the usage."""
+    (option,) = parameter.annotation.__metadata__
+    if isinstance(option, ArgumentInfo):
+        return str(option.metavar)
+    return (names_of(option) or [f"--{parameter.name.replace('_', '-')}"])[0].split("/")[0]
 
 
 def names_of(option: OptionInfo) -> list[str]:

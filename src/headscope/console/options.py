@@ -174,17 +174,15 @@ class TableOptions:
             say(line)
         if place is None:
             print_rows(rows) if self.as_json else print(_on_terminal(shown.text))
-        elif shown.drawn is not None and place.suffix.lower() in PAGES:
-            say(f"{place}: {shown.drawn(place)}")
+        elif shown.save is not None and place.suffix.lower() in PAGES:
+            shown.save(place)
+            say(f"{place}: a {'page' if place.suffix.lower() == '.html' else 'figure'}")
         else:
             if data is None:
                 write_table(rows, place, unseen(described))
             else:
                 write(data, place, lambda _: rows)
             say(f"{place}: {plural(len(rows), 'row')}")
-        for path, save in shown.files:
-            if path is not None:
-                say(f"{path}: {save(path)}")
         write_meta(self.meta, described)
 
 

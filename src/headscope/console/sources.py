@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast, get_args
 
 import typer
 
@@ -224,6 +224,11 @@ class TextOptions(ReadingOptions):
 class InputOptions(TextOptions):
     """A corpus of texts, or of pictures or sounds in place of them."""
 
+    rules: ClassVar = {
+        "images": "-corpus -audio -format -pack -text_field",
+        "audio": "-corpus -format -pack -text_field",
+    }
+
     images: Annotated[
         list[Path] | None,
         typer.Option(
@@ -268,15 +273,6 @@ class InputOptions(TextOptions):
         name, files = self.given
         if not name:
             return self.of(self.corpus) if self.corpus else None
-        if self.corpus or (self.images and self.audio):
-            raise InputError(f"{name}: expected pictures, sounds or texts, found several of them")
-        for option, off in (
-            ("--format", self.format is None),
-            ("--pack", self.pack == _PACK),
-            ("--text-field", self.text_field is None),
-        ):
-            if not off:
-                raise InputError(f"{option}: goes with texts, found {name}")
         by = self.documents or "file"
         if by not in ("file", "folder"):
             raise InputError(f"--documents: expected file or folder with {name}, found {by!r}")

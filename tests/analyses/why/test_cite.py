@@ -295,7 +295,8 @@ def test_a_page_has_the_first_prompts_that_the_run_has(folder: Path, tmp_path: P
     path = tmp_path / "prompts.jsonl"
     path.write_text("\n".join(json.dumps(row) for row in ({**ROWS[1], "text": TEXT * 100}, *ROWS[1:3])))
     written = ("-m", folder, "--limit", 1, "-o", tmp_path / "page.html")
-    assert "page.html: the figures, and 1 of the prompts" in typed("why", path, *written).err
+    assert "page.html: a page" in typed("why", path, *written).err
+    assert len(pages.payload((tmp_path / "page.html").read_text("utf-8"))["views"]) == 2
     assert " A cat." not in (tmp_path / "page.html").read_text()
 
 

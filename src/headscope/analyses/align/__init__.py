@@ -12,8 +12,14 @@ ANALYSIS = Analysis(
     more=("heads:alignment_heads",),
     named={"choose": "choose", "sampling_rate": ""},
     metavars={"heads": "L1H2,…", "language": "en"},
+    rules={
+        **dict.fromkeys(("best", "write", "limit", "resume"), "choose"),
+        "audio": "-choose text",
+        "text": "-choose audio",
+        "heads": "-choose",
+    },
     axis="aligned",
-    section="section:Align",
+    section="section:printed",
     table="statistics:table",
     sections=(
         Entry(

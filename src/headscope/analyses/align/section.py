@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.analyses.align.heads import alignment_heads
@@ -16,7 +18,7 @@ from headscope.corpora import builtin_sounds
 from headscope.measures.dataset import description
 from headscope.views import blocks
 from headscope.views.blobs import Blobs
-from headscope.views.blocks import BlocksSection, CellInfo, LookInfo
+from headscope.views.blocks import Block, BlocksSection, CellInfo, LookInfo
 from headscope.views.digits import percent, share
 from headscope.views.explorer import Input
 from headscope.views.payload import Part
@@ -108,6 +110,25 @@ class Align(Section):
                 f"they are heard (a random frame: {percent(chance)})."
             )
         ]
+
+
+def printed(result: Any) -> tuple[Section | Sequence[Block], Sequence[str]]:
+    """The times of words, or the heads that align best; and which were used, or chosen."""
+    if isinstance(result, pd.DataFrame):
+        used = f"heads: {_named(result.attrs['heads'])} ({result.attrs['chosen_by']})"
+        return blocks.rows_of(result, of="align", most=len(result)), [used]
+    about = description(result)
+    used = _named(about["heads"])
+    remarks = [f"chosen: {used} ({about['chosen_by']}), off by {about['error']:.3f} s together"]
+    if "before" in about:
+        before = _named(about["before"]) if about["before"] else "none"
+        where = f"{about['model']['name']}: alignment_heads of the generation config"
+        remarks.append(f"{where}: {used}; before: {before}")
+    return Align(result), remarks
+
+
+def _named(heads: list[list[int]]) -> str:
+    return ", ".join(str(Head(layer, head)) for layer, head in heads)
 
 
 def section(study: Study) -> list[Section]:

@@ -11,6 +11,7 @@ ANALYSIS = Analysis(
     heading="Why",
     groups=("texts", "model", "table", "long", "engines"),
     metavars={"head": "L.H"},
+    rules={"of": "head", "ablated": "head", "reinitialised": "head", "repeated": "-needles"},
     axis="reader",
     section="section:Composition",
     table="statistics:table",

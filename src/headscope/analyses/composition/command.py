@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from headscope.core.validation import Number
-from headscope.errors import InputError
 
 
 def run(
@@ -40,10 +39,6 @@ def run(
     from headscope.analyses.roles.retrieval.run import needle_examples
     from headscope.analyses.roles.synthetic import repeated_tokens
 
-    if repeated and needles:
-        raise InputError("--repeated: expected one of --repeated and --needles, found both")
-    if head is None and (of != "attended" or ablated != 3 or reinitialised is not None):
-        raise InputError("--of, --ablated, --reinitialised: are of one head: say which, such as --head L17H3")
     inputs = repeated_tokens(model, sequences=repeated) if repeated else corpus
     if needles:
         inputs = needle_examples(model, corpus, needles=needles)

@@ -25,6 +25,7 @@ ANALYSIS = Analysis(
     axis="attributed",
     section="statistics:every_figure",
     table="statistics:table",
+    files={"cite": "spans:save", "figures": "command:save_figures"},
     merge="run:merge",
     sections=(
         Entry(

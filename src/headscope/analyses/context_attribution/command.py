@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from inspect import signature
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Any, Literal
 
-from headscope.analyses.record import Analysis
-from headscope.analyses.shown import Files, ShownResult, Table, WrittenSuffixes, of_result
+from headscope.analyses.shown import ShownResult, Table, of_result
 from headscope.core.counts import plural
-from headscope.core.saving import PICTURES, replacing
-from headscope.core.validation import Count, Level
+from headscope.core.saving import PICTURES
+from headscope.core.validation import Count
 from headscope.errors import InputError
-
-Lines = Annotated[Path, WrittenSuffixes((".jsonl",), "write it of whole runs")]
-
-
-class ExplainedAnswer(NamedTuple):
-    """An answer that was explained, and the model whose heads a page of it can open; or a data set, and some of it."""
-
-    figures: Any
-    model: Any
-    views: Sequence[Any] = ()
-
 
 DATA = (".jsonl", ".gz", ".zst")
 """Suffixes of data sets."""
@@ -59,6 +46,7 @@ def run(
             the context more?
     """
     from headscope.analyses.context_attribution.run import context_attribution
+    from headscope.analyses.result import Result
     from headscope.analyses.why.run import why
     from headscope.attention.load import load
     from headscope.corpora.prompts import prompts
@@ -78,20 +66,29 @@ def run(
         result = context_attribution(model, prompts(path), spans=units, exact=exact, **given)
         if not _page(output):
             return result
-        from headscope.analyses.context_attribution.page import shaded
+        from headscope.analyses.context_attribution.page import PromptsPage, shaded
 
         known = {name: given[name] for name in ("max_new_tokens", "batch_size", "limit") if name in given}
-        return ExplainedAnswer(result, model, shaded(model, prompts(path), units, exact=exact, **known))
+        views = shaded(model, prompts(path), units, exact=exact, **known)
+        return Result.of(result, lambda: PromptsPage(result, views))
     text, more = (prompt, {}) if path is None else _content(path)
     units = more.pop("spans", units) if spans == "sentence" else units
     known = {name: more[name] for name in ("answer", "tools", "documents") if name in more}
-    return ExplainedAnswer(why(model, text, spans=units, exact=exact, **{**known, **given}), model)
+    found = why(model, text, spans=units, exact=exact, **{**known, **given})
+    return Result.of(found, lambda: found.view(model if _page(output) else None))
 
 
 def checks(
-    prompt: str, *, output: Path | None = None, open_: bool = False, figures: Table | None = None
+    prompt: str, *, output: Path | None = None, open_: bool = False, figures: Path | None = None, **_: Any
 ) -> None:
-    """Refuse, before a model is loaded, what is written of one prompt or a data set alone, and to open no page."""
+    """Refuse, before a model is loaded, what is written of one prompt or a data set alone, and to open no page.
+
+    Args:
+        prompt: what was typed.
+        output: where the page goes.
+        open_: open the page that -o wrote in a browser.
+        figures: of a data set also its figures over all prompts, as they are printed.
+    """
     if open_ and not _page(output):
         raise InputError(f"--open: expected -o FILE.html beside it, found {output or 'no -o'}")
     path, many = _file(prompt)
@@ -141,55 +138,24 @@ def _file(prompt: str) -> tuple[Path | None, bool]:
     return (path, path.suffix in DATA) if there else (None, False)
 
 
-def shown(
-    result: Any,
-    *,
-    analysis: Analysis,
-    cite: Lines | None = None,
-    level: Level = 0.05,
-    figures: Table | None = None,
-    output: Path | None = None,
-    open_: bool = False,
-) -> ShownResult:
-    """The spans that the answer hangs on, and whether to believe their order; of a data set those of each prompt.
+def shown(result: Any, **options: Any) -> ShownResult:
+    """The spans that the answer hangs on, and whether to believe their order; of a data set those of each prompt."""
+    from headscope.analyses.context_attribution.spans import table
+
+    shown = of_result(result, **options)
+    return shown if "masked" in result else replace(shown, rows=table(result))
+
+
+def save_figures(result: Any, figures: Table) -> str:
+    """Write the figures of a data set.
 
     Args:
-        result: what `run` found.
-        analysis: the record of data sets.
-        cite: statements of the answer with their sources, one object a line: .jsonl.
-        level: the q up to which a span is cited.
+        result: of a data set.
         figures: of a data set also its figures over all prompts, as they are printed.
-        output: where the page goes.
-        open_: open the page that -o wrote in a browser.
     """
-    from headscope.analyses.context_attribution import spans as by_span
-    from headscope.analyses.context_attribution.page import page
-    from headscope.analyses.why.cite import cite as marked
-    from headscope.analyses.why.cite import save
+    from headscope.analyses.context_attribution.statistics import table
     from headscope.measures.dataset import description, unseen, write_table
-    from headscope.views.blocks import paragraph
 
-    loaded, views = None, ()
-    if isinstance(result, ExplainedAnswer):
-        result, loaded, views = result
-
-    def viewed(path: Path) -> str:
-        result.view(loaded if _page(path) else None).save(path)
-        return "the prompt and its answer"
-
-    def listed_on(path: Path) -> str:
-        with replacing(path) as file:
-            file.write_text(page(result, views), encoding="utf-8")
-        return f"the figures, and {len(views)} of the prompts"
-
-    def saved(path: Path) -> str:
-        write_table(shown.rows, path, unseen(description(result)))
-        return plural(len(shown.rows), "figure")
-
-    shown = of_result(result, analysis=analysis)
-    if "masked" not in result:
-        files: Files = [(cite, lambda path: by_span.save(result, path, level)), (figures, saved)]
-        return replace(shown, rows=by_span.table(result), drawn=listed_on, files=files)
-    marks = [] if cite is None else [paragraph("\n" + marked(result, level=level))]
-    files = [(cite, lambda path: save(result, path, level))]
-    return replace(shown, blocks=[*shown.blocks, *marks], drawn=viewed, files=files)
+    rows = table(result)
+    write_table(rows, figures, unseen(description(result)))
+    return plural(len(rows), "figure")

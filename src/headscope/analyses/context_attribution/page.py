@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import xarray as xr
 
 from headscope.analyses.context_attribution.run import Readable, explain
 from headscope.analyses.context_attribution.statistics import FIGURES, table
 from headscope.analyses.result import Result
+from headscope.core.saving import replacing
 from headscope.corpora.example import Example
 from headscope.models import Model
 from headscope.views.blobs import Blobs
@@ -40,6 +42,18 @@ def explained(
     for example in islice(Readable(model)(corpus), limit):
         units = spans or ("sentence" if example.messages is None else "part")
         yield explain(model, example, units, **options)
+
+
+class PromptsPage(NamedTuple):
+    """The figures of a data set, and a few of its prompts."""
+
+    result: xr.Dataset
+    views: Sequence[Showable]
+
+    def save(self, path: Path) -> None:
+        """Write the page."""
+        with replacing(path) as file:
+            file.write_text(page(self.result, self.views), encoding="utf-8")
 
 
 def page(result: xr.Dataset, views: Sequence[Showable]) -> str:

@@ -6,16 +6,21 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
+from headscope.analyses.shown import WrittenSuffixes
 from headscope.analyses.why import statistics as one
+from headscope.analyses.why.cite import save as save_one
 from headscope.analyses.why.cite import statements, write_statements
+from headscope.core.validation import Level
 from headscope.errors import InputError
 from headscope.measures.dataset import description
+
+Lines = Annotated[Path, WrittenSuffixes((".jsonl",), "write it of whole runs")]
 
 COLUMNS = ("input", *one.COLUMNS)
 """Columns of the table of spans."""
@@ -49,11 +54,18 @@ def table(result: xr.Dataset) -> pd.DataFrame:
     return pd.DataFrame({name: result[f"span_{name}"].values for name in COLUMNS})
 
 
-def save(result: xr.Dataset, path: Path, level: float) -> str:
-    """Write the statements of all answers as `headscope.analyses.why.cite.save` does, each with its input.
+def save(result: xr.Dataset, cite: Lines, *, level: Level = 0.05) -> str:
+    """Write the statements of all answers, each with its input; of one as `headscope.analyses.why.cite.save` does.
+
+    Args:
+        result: of a data set, or of one prompt.
+        cite: statements of the answer with their sources, one object a line: .jsonl.
+        level: the q up to which a span is cited.
 
     Raises `InputError` where no answer is a text.
     """
+    if "masked" in result:
+        return save_one(result, cite, level)
     lines: list[dict[str, Any]] = []
     for name, text in zip(result["prompt_input"].values, result["statements"].values, strict=True):
         for one_of in json.loads(str(text)):
@@ -61,7 +73,7 @@ def save(result: xr.Dataset, path: Path, level: float) -> str:
             lines.append({"input": str(name), **one_of, "sources": sources})
     if not lines:
         raise InputError("cite: expected answers that a model wrote, found none")
-    return write_statements(lines, path)
+    return write_statements(lines, cite)
 
 
 def _column(values: list[Any]) -> Any:

@@ -13,6 +13,7 @@ ANALYSIS = Analysis(
     section="section:findings",
     table="statistics:table",
     figure="arrangement:figure",
+    files={"map": "arrangement:save_map", "figure": ""},
     merge="run:merge",
     sections=(
         Entry(

@@ -14,11 +14,16 @@ import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
+from headscope.analyses import tables
 from headscope.analyses.distance.statistics import heads
+from headscope.analyses.shown import TableOrPicture
 from headscope.core.arrays import Floats, Ints, quiet
 from headscope.core.heads import Head
 from headscope.core.lazy import module
+from headscope.core.saving import PICTURES
+from headscope.core.validation import Seed
 from headscope.errors import InputError
+from headscope.measures.dataset import description, unseen, write_table
 from headscope.statistics.permutation import nearer
 from headscope.views.charts import Chart, ChartAxis, ChartColour, Figure, meta_of, model_name, numbers, texts
 
@@ -257,6 +262,22 @@ def _turned(places: Floats) -> Floats:
         places = places[:, ::-1]
     largest = places[np.abs(places).argmax(0), np.arange(places.shape[1])]
     return places * np.where(largest < 0, -1.0, 1.0)
+
+
+def save_map(dataset: xr.Dataset, map: TableOrPicture, *, seed: Seed = 0) -> str:
+    """Write the map of heads; say what it is.
+
+    Args:
+        dataset: from `headscope.distance`.
+        map: also the heads' map: .parquet, .csv, .json or .tex; .svg, .pdf or .png for a figure.
+        seed: of the rows drawn, and of the map.
+    """
+    places = head_map(dataset, seed=seed)
+    if map.suffix.lower() in PICTURES:
+        tables.figure(dataset, places=places).save(map)
+    else:
+        write_table(places, map, unseen(description(dataset)))
+    return f"{len(places):,} heads, stress {places.attrs['stress']:.3f}"
 
 
 FUNCTIONS = 12

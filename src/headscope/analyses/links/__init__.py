@@ -16,6 +16,7 @@ ANALYSIS = Analysis(
     reads="headscope.console.sources:links",
     named={"offsets": ""},
     metavars={"documents": "field:NAME", "source": "CLASS"},
+    rules={"symmetrise": "together", "together": "-shard -skip_failures -estimate -all_heads -devices -dask"},
     estimate="run:estimate",
     axis="label",
     section="section:Linked",

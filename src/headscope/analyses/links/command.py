@@ -8,25 +8,10 @@ from headscope.core.validation import Count
 from headscope.errors import InputError
 
 
-def checks(
-    *,
-    together: bool = False,
-    symmetrise: bool = False,
-    documents: str | None = None,
-    devices: str | None = None,
-    dask: str | None = None,
-    **flags: Any,
-) -> None:
-    """Raise `InputError` for an option that heads together, or heads alone, do not have."""
+def checks(*, documents: str | None = None) -> None:
+    """Raise `InputError` for a field without a name."""
     if documents is not None and not documents.removeprefix("field:"):
         raise InputError("--documents: expected field:NAME, found no name")
-    for name in ("shard", "skip_failures", "estimate", "all_heads") if together else ():
-        if flags.get(name):
-            raise InputError(f"--{name.replace('_', '-')}: expected none with --together, found it")
-    if together and (devices or dask):
-        raise InputError("--devices, --dask: expected no --together with them, found it")
-    if symmetrise and not together:
-        raise InputError("--symmetrise: expected --together with it, found none")
 
 
 def run(

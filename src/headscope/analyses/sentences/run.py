@@ -179,7 +179,7 @@ def figure(dataset: xr.Dataset, *, head: AnyHead | None = None, level: float = 0
 
     Args:
         dataset: from `headscope.sentences`, of one text.
-        head: whose; by default the mean of the receiver heads, at most eight.
+        head: whose map is drawn; by default the mean of the receiver heads, at most eight.
         level: receiver heads are those whose q is at most this.
 
     Raises `InputError` for figures of several texts, or for a head that the model has not.

@@ -15,4 +15,5 @@ ANALYSIS = Analysis(
     section="statistics:findings",
     table="statistics:table",
     figure="statistics:figure",
+    files={"duo": "duo:save_duo_attention"},
 )

@@ -29,7 +29,7 @@ def save_duo_attention(result: xr.Dataset, folder: str | os.PathLike[str]) -> Pa
 
     Args:
         result: from `headscope.streaming`.
-        folder: is made where it is missing.
+        folder: also the files that DuoAttention loads; made where it is missing.
 
     Returns the folder. Raises `InputError` for another result, or a model whose layers have different numbers of key
     heads.

@@ -8,6 +8,7 @@ import xarray as xr
 
 from headscope.analyses.reproduce import see_head
 from headscope.analyses.why import statistics
+from headscope.analyses.why.cite import cite as marked
 from headscope.core.escapes import beginning
 from headscope.core.heads import Head
 from headscope.measures.dataset import description
@@ -24,8 +25,8 @@ COLUMNS = (
 _DROPPED = ("start", "end", "parent", "ci_low", "ci_high")
 
 
-def section(result: xr.Dataset) -> list[str | Block]:
-    """The spans that the answer hangs on, and whether to believe their order."""
+def section(result: xr.Dataset, *, cite: object = None, level: float = 0.05) -> list[str | Block]:
+    """The spans that the answer hangs on, and whether to believe their order; where these are cited, with marks."""
     about = description(result)
     rows: Any = statistics.table(result)
     hidden = [*_DROPPED, *(["deleted"] if rows["deleted"].isna().all() else [])]
@@ -51,5 +52,7 @@ def section(result: xr.Dataset) -> list[str | Block]:
         )
     prompt = about["prompt"]
     if len(prompt) >= 400 or "\n" in prompt.strip():
-        return [*lines, "to see the head on the prompt: -o why.html, up to 512 tokens"]
-    return [*lines, see_head(prompt, heads.iloc[0], about)]
+        lines.append("to see the head on the prompt: -o why.html, up to 512 tokens")
+    else:
+        lines.append(see_head(prompt, heads.iloc[0], about))
+    return lines if cite is None else [*lines, f"\n{marked(result, level=level)}"]

@@ -368,7 +368,7 @@ def test_the_command_writes_and_prints_the_table(
     assert "link" in said.out
     for options, message in (
         (("--symmetrise",), "--symmetrise: expected --together with it, found none"),
-        (("--together", "--all-heads"), "--all-heads: expected none with --together, found it"),
+        (("--together", "--all-heads"), "--together: expected no --all-heads with it, found both"),
     ):
         typed.refuses(message, "links", path, *options)
 

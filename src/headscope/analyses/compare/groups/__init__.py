@@ -16,6 +16,9 @@ ANALYSIS = Analysis(
     axis="effect",
     table="statistics:table",
     figure="statistics:figure",
+    files={"view": "run:save_view"},
+    more=("statistics:figure",),
+    section="section:printed",
     sections=(
         Entry(
             "groups",

@@ -18,6 +18,7 @@ from headscope.analyses.compare.groups.statistics import choose_groups
 from headscope.analyses.compare.groups.values import Values, values
 from headscope.analyses.options import CorpusOptions, with_options
 from headscope.analyses.result import Comparison
+from headscope.analyses.shown import Page
 from headscope.core.arrays import Ints
 from headscope.core.counts import plural
 from headscope.core.heads import Head
@@ -101,6 +102,17 @@ class Groups(Comparison):
         )
         first, second = statistics.typical(self.inputs.values, self.second, place)
         return tokens_of(self.inputs.inputs[first]), tokens_of(self.inputs.inputs[second])
+
+
+def save_view(result: Groups, view: Page) -> str:
+    """Write an input of each group.
+
+    Args:
+        result: from `headscope.compare.groups`.
+        view: also an input of each group, side by side: .html, .svg, .pdf or .png.
+    """
+    result.view().save(view)
+    return "an input of each group"
 
 
 @with_options()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ from headscope.core.heads import Head
 from headscope.measures.dataset import description
 from headscope.views import blocks, digits
 from headscope.views.blobs import Blobs
-from headscope.views.blocks import BlocksSection, CellInfo, TableBlock
+from headscope.views.blocks import Block, BlocksSection, CellInfo, TableBlock
 from headscope.views.page import plain_text
 from headscope.views.payload import Part, Pin, Reason
 from headscope.views.reasons import because
@@ -31,6 +31,12 @@ LARGE = 2.0
 
 NEAREST = 8
 """How many are listed where nothing differs."""
+
+
+def printed(figures: xr.Dataset, *, level: float = two_groups.LEVEL) -> tuple[Sequence[Block], Sequence[str]]:
+    """What differs, and what the groups are."""
+    section = GroupsSection(figures, level=level)
+    return section.info(Blobs())["blocks"], [section.inputs()]
 
 
 @dataclass(frozen=True)

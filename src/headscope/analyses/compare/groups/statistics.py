@@ -18,6 +18,7 @@ import xarray as xr
 
 from headscope.core.arrays import AnyFloats, Bools, Floats, Ints
 from headscope.core.counts import plural
+from headscope.core.validation import Level
 from headscope.errors import InputError
 from headscope.measures.dataset import description
 from headscope.measures.measure import Measure
@@ -315,13 +316,13 @@ _MOST = 20.0
 """Of an effect that is drawn."""
 
 
-def figure(dataset: xr.Dataset, measures: Sequence[str] | None = None, *, level: float = LEVEL) -> Figure:
+def figure(dataset: xr.Dataset, measures: Sequence[str] | None = None, *, level: Level = LEVEL) -> Figure:
     """Effect sizes of every head, a panel a measure; heads whose q is at most `level` have an edge.
 
     Args:
         dataset: from `headscope.compare.groups`, its ``figures``.
         measures: what to draw; by default those with the smallest q, of equals those with the largest effect.
-        level: of q.
+        level: up to which q a head is said to differ.
     """
     meta = meta_of(dataset)
     effect, q = (dataset[name].transpose("measure", "layer", "head").values for name in ("effect", "q"))

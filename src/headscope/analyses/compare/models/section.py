@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
@@ -16,6 +16,7 @@ from headscope.analyses.compare.roles import run as two_roles
 from headscope.analyses.roles.statistics import BROAD, heads_in, named, roles_of, units_of
 from headscope.analyses.study import LEVEL
 from headscope.core.heads import Head
+from headscope.measures.dataset import description
 from headscope.views import blocks, digits
 from headscope.views.blobs import Blobs
 from headscope.views.blocks import Block, CellInfo, TableBlock
@@ -317,12 +318,13 @@ def _compared(dataset: Any, heads: list[Head]) -> list[tuple[ComparedMeasure, in
     return [(info, n) for _, info, n in sorted(measures, key=lambda row: -row[0])]
 
 
-def moved(figures: xr.Dataset) -> list[str | Block]:
-    """The heads that moved most, and the means of layers."""
+def moved(figures: xr.Dataset) -> tuple[list[str | Block], Sequence[str]]:
+    """The heads that moved most, and the means of layers; and whether words were compared."""
     layers = two_models.by_layer(figures)
+    differ = "the tokenizers differ: compared on words, without special tokens"
     return [
         "the heads that moved most (Jensen–Shannon, nats a row; cosine of the rows)",
         *blocks.rows_of(two_models.by_drift(figures)),
         "\nmeans of layers",
         *blocks.rows_of(layers, most=len(layers)),
-    ]
+    ], [differ] * (description(figures)["over"] == "words")

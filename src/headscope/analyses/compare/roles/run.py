@@ -26,7 +26,7 @@ from headscope.models import Model
 from headscope.runs.inputs import unwatched
 from headscope.statistics.jackknife import differs, interval
 from headscope.statistics.significance import false_discovery
-from headscope.views.blocks import Block, rows_of
+from headscope.views.blocks import Block, paragraph, rows_of
 
 COLUMNS = (
     *("layer", "head", "paper", "role", "a", "b", "change", "q_a", "q_b"),
@@ -157,19 +157,28 @@ class ComparedRoles(Shows):
     @property
     def changes(self) -> pd.DataFrame:
         """What each head's roles became, as `changes` gives it; for models of one shape."""
-        return changes(*self.tests, self.paired, level=self.level)
+        return self._of(changes(*self.tests, self.paired, level=self.level))
 
     @property
     def by_role(self) -> pd.DataFrame:
         """How many heads have each role in each model, with `headscope.analyses.compare.roles.run.BY_ROLE`."""
-        return by_role(self.a, self.b)
+        return self._of(by_role(self.a, self.b))
+
+    def _of(self, rows: pd.DataFrame) -> pd.DataFrame:
+        rows.attrs["meta"] = {"a": self.a.attrs["meta"], "b": self.b.attrs["meta"]}
+        return rows
 
     def _meta(self) -> dict[str, Any]:
         a, b = self.a.attrs["meta"], self.b.attrs["meta"]
         return {**a, "models": [a["model"], b["model"]]}
 
     def _blocks(self) -> Sequence[Block]:
-        return rows_of(self.by_role)
+        return lines(self.by_role)
+
+
+def lines(rows: pd.DataFrame) -> Sequence[Block]:
+    """How many heads have each role; or that none has one."""
+    return rows_of(rows, most=len(rows)) if len(rows) else [paragraph("no head of either has a role")]
 
 
 @with_options()

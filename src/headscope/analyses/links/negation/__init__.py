@@ -11,6 +11,7 @@ ANALYSIS = Analysis(
     groups=("model", "table", "long", "engines"),
     positions={"FILE": 'JSON lines: {"words": [...], "cue": [2], "scope": [0, 1, 3]}.'},
     reads="headscope.corpora.negations:negations",
+    rules={"against": "-shard -resume"},
     estimate="run:estimate",
     axis="block",
     section="section:section",

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
-from headscope.analyses.clusters import CHOSEN_ON
+from headscope.analyses.clusters import CHOSEN_ON, note
 from headscope.analyses.links.negation.statistics import SCORES, table
 from headscope.core.heads import Head
-from headscope.views.blocks import Block, paragraph, rows_of
+from headscope.measures.dataset import description
+from headscope.views.blocks import Block, rows_of
 from headscope.views.digits import signed
 
 
-def section(result: xr.Dataset) -> list[str | Block]:
+def section(result: xr.Dataset | pd.DataFrame) -> tuple[list[str | Block], Sequence[str]]:
+    """The heads that tell the scope, or those of which it changed between two models; and what the intervals are."""
+    if isinstance(result, pd.DataFrame):
+        return changed(result), [note(result.attrs["meta"]["after"])]
+    return told(result), [note(description(result))]
+
+
+def told(result: xr.Dataset) -> list[str | Block]:
     """The heads of the largest F1, a column a score; the best baseline; the best head, chosen on other sentences."""
     rows: Any = table(result)
     heads = rows[rows["system"] == "head"]
@@ -47,9 +57,8 @@ def section(result: xr.Dataset) -> list[str | Block]:
     return lines
 
 
-def changed(rows: Any) -> list[Block]:
+def changed(rows: Any) -> list[str | Block]:
     """The heads whose F1 changed most."""
     f1 = rows[rows["score"] == "f1"].drop(columns="score")
     f1 = f1.loc[f1["difference"].abs().sort_values(ascending=False, kind="stable").index]
-    title = paragraph("the heads whose F1 changed most, with the 95 % interval of the change")
-    return [title, *rows_of(f1)]
+    return ["the heads whose F1 changed most, with the 95 % interval of the change", *rows_of(f1)]

@@ -203,7 +203,9 @@ def difference(before: xr.Dataset, after: xr.Dataset) -> pd.DataFrame:
         return {name: values.ravel() for name, values in columns.items()}
 
     rows: Any = _rows(before, changed)
-    return rows.assign(n=first["sentences"])
+    rows = rows.assign(n=first["sentences"])
+    rows.attrs["meta"] = {"before": first, "after": second}
+    return rows
 
 
 def _rows(result: xr.Dataset, columns: Callable[[str], dict[str, Floats]]) -> pd.DataFrame:
