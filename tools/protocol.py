@@ -90,11 +90,11 @@ def payload_types() -> list[Any]:
     sys.path.insert(0, str(ROOT / "src"))
     from headscope.analyses import analyses
     from headscope.reports import payload as report
-    from headscope.reports import sections, summary
+    from headscope.reports import sections
     from headscope.views import blobs, blocks, charts, lab, payload, sources, wire
 
     rooms = [f"{one.package}.section" for one in analyses().values() if one.sections]
-    modules = (blobs, payload, sources, lab, report, wire, charts, blocks, summary, sections)
+    modules = (blobs, payload, sources, lab, report, wire, charts, blocks, sections)
     every = (*modules, *map(importlib.import_module, rooms))
     values = [value for module in every for value in vars(module).values()]
     classes = list(dict.fromkeys(value for value in values if is_typeddict(value)))

@@ -994,16 +994,15 @@ export interface ChartAxis {
  * What the rows' colours are of: numbers up to `high`, which diverge where `low` is negative, else `names`.
  *
  * `names` of numbers stand below their colours. `root`: they go by the square root; `none`: what rows without a
- * colour are. `letters` stand in cells; `hues` are the places of names among the colours of heads (None: grey), by
- * default their order.
+ * colour are. `counts` stand behind names. `lettered`: cells have the letter and the colour by which names are known.
  */
 export interface ChartColour {
   title: string;
   of: "numbers" | "heads" | "layers";
   names?: string[];
   none?: string;
-  letters?: string[];
-  hues?: (number | null)[];
+  counts?: number[];
+  lettered?: boolean;
   low?: number;
   high?: number;
   root?: boolean;
@@ -1239,11 +1238,12 @@ export interface TableBlock {
 }
 
 /**
- * A paragraph: a plain one, a small `note`, or `why` figures are no ground for conclusions.
+ * A paragraph: a plain one, a `headline`, names of `heads`, a small `note`, or `why` figures are no ground for
+ * conclusions.
  */
 export interface TextBlock {
   kind: "text";
-  tone: "plain" | "note" | "why";
+  tone: "plain" | "headline" | "heads" | "note" | "why";
   parts: Part[];
 }
 
@@ -1300,13 +1300,14 @@ export interface GraphBlock {
 /**
  * Charts beside one another, `height` pixels high each or as high as they are by their width.
  *
- * `reasons` open the heads of their rows, and `tips` say more of these when they are pointed at.
+ * `reasons` open the heads of their rows (None: that of the measure that the page shows), and `tips` say more of these
+ * when they are pointed at.
  */
 export interface ChartBlock {
   kind: "chart";
   charts: Chart[];
   height: number | null;
-  reasons: Reason[];
+  reasons: (Reason | null)[];
   tips: string[];
 }
 
@@ -1333,7 +1334,48 @@ export interface PanelsBlock {
 export interface FoldedBlock {
   kind: "folded";
   summary: string;
-  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | PanelsBlock | FoldedBlock)[];
+  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | PanelsBlock | FoldedBlock | BesideBlock | ItemsBlock | GlancesBlock | CaseBlock)[];
+}
+
+/**
+ * Columns beside one another where they have room, of which the first is the narrower one.
+ */
+export interface BesideBlock {
+  kind: "beside";
+  columns: ((TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | PanelsBlock | FoldedBlock | BesideBlock | ItemsBlock | GlancesBlock | CaseBlock)[])[];
+}
+
+/**
+ * Blocks with a small picture beside them, where there is one.
+ */
+export interface Item {
+  picture: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | PanelsBlock | FoldedBlock | BesideBlock | ItemsBlock | GlancesBlock | CaseBlock)[];
+  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | PanelsBlock | FoldedBlock | BesideBlock | ItemsBlock | GlancesBlock | CaseBlock)[];
+}
+
+/**
+ * Findings, one below another.
+ */
+export interface ItemsBlock {
+  kind: "items";
+  items: Item[];
+}
+
+/**
+ * What heads look at where they were named, in small pictures.
+ */
+export interface GlancesBlock {
+  kind: "glances";
+  heads: Part[];
+}
+
+/**
+ * One case of a head that is named.
+ */
+export interface CaseBlock {
+  kind: "case";
+  head: Part;
+  cases: CasesInfo;
 }
 
 /**
@@ -1344,40 +1386,9 @@ export interface BlocksSection {
   about: string;
   kind: "blocks";
   name: string;
-  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | PanelsBlock | FoldedBlock)[];
+  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | PanelsBlock | FoldedBlock | BesideBlock | ItemsBlock | GlancesBlock | CaseBlock)[];
   notes: string[];
   command: string | null;
-}
-
-/**
- * What heads are known to do, and which: [layer, head] each, the model's own indices.
- */
-export interface Mark {
-  name: string;
-  heads: number[][];
-}
-
-/**
- * A sentence on what heads do, from a section of kind `about`, or on a measure of that name (None: neither).
- *
- * With a `headline` it is told in full where it is asked for.
- */
-export interface Finding {
-  parts: Part[];
-  about: string | null;
-  headline?: string;
-}
-
-/**
- * The picture of the whole model, and sentences on what its heads do, the first `LEADS` with a picture each.
- */
-export interface SummarySection {
-  title: string;
-  about: string;
-  kind: "summary";
-  marks: Mark[];
-  findings: Finding[];
-  leads: number;
 }
 
 /**
@@ -1538,7 +1549,7 @@ export interface CompareSection {
   example: (number | null)[];
   pin: (Pin | null)[];
   measures: ComparedMeasure[];
-  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | PanelsBlock | FoldedBlock)[];
+  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | PanelsBlock | FoldedBlock | BesideBlock | ItemsBlock | GlancesBlock | CaseBlock)[];
   notes: string[];
   command: string | null;
 }
@@ -1578,7 +1589,6 @@ export interface PositionsSection {
 
 export type SectionInfo =
   | BlocksSection
-  | SummarySection
   | MethodsSection
   | StandaloneSection
   | MeasuresSection

@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
-import type { Part, Reason, TableBlock } from "../src/protocol";
+import type { TableBlock } from "../src/protocol";
 import { places } from "../src/report/blocks/graph";
 import { type Column, ordered, saved, written } from "../src/report/blocks/values";
-import { headsOf } from "../src/report/parts";
 import { csv } from "../src/report/table";
 
 const info: TableBlock = {
@@ -61,15 +60,4 @@ test("heads of a graph stand by layer, none upon another, each beside those that
   expect([at[4]!.x < at[0]!.x, at[0]!.x === at[1]!.x, at[1]!.x < at[2]!.x]).toEqual([true, true, true]);
   expect(new Set(at.map(({ x, y }) => `${x} ${y}`)).size).toBe(heads.length);
   expect(Math.sign(at[0]!.y - at[1]!.y)).toBe(Math.sign(at[2]!.y - at[3]!.y)); // so the two edges do not cross
-});
-
-test("a head that a sentence names twice is named once beside its headline", () => {
-  const part = (text: string, seen: boolean): Part => ({
-    text,
-    layer: null,
-    head: null,
-    reason: seen ? ({} as Reason) : null,
-  });
-  const parts = [part("L2H8", true), part(" and ", false), part("L1H4", true), part("L2H8", true)];
-  expect(headsOf(parts).map(({ text }) => text)).toEqual(["L2H8", "L1H4"]);
 });

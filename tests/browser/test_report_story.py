@@ -47,10 +47,10 @@ def test_the_page_stays_short(read: Any) -> None:
 
 def test_the_first_screen_is_the_whole_model_and_five_findings(read: Any) -> None:
     summary = read.locator("[data-section=summary]")
-    cells = summary.locator(".wholemap [data-row]")
+    cells = summary.locator(".besides .grid [data-row]")
     assert cells.count() == 72
-    assert summary.locator(".wholemap").evaluate(INSIDE)
-    pictured = summary.locator(".leads > .findings > li")
+    assert summary.locator(".besides .grid").evaluate(INSIDE)
+    pictured = summary.locator(".besides > div > .findings > li")
     assert pictured.count() == 5
     for finding in pictured.all():
         assert finding.evaluate(INSIDE)
@@ -61,14 +61,14 @@ def test_the_first_screen_is_the_whole_model_and_five_findings(read: Any) -> Non
             assert picture.evaluate(DRAWN) > 5
         assert 2 <= len(finding.locator(".headline").inner_text().split()) <= 10
         assert not finding.locator("details").evaluate("one => one.open")  # intervals and choices, on demand
-    assert pictured.locator(".figuredots [data-row]").count() > 3
-    assert "…" not in "".join(pictured.locator(".figuredots text").all_text_contents())
+    assert pictured.locator(".charts [data-row]").count() > 3
+    assert "…" not in "".join(pictured.locator("div > .charts text").all_text_contents())
 
 
 def test_the_heads_that_stand_out_are_counted_once(read: Any) -> None:
     page = read.locator(".page")
     said = set(re.findall(r"(\d+)(?: of 72)? heads? (?:stand|have none)", page.inner_text()))
-    lettered = page.locator(".wholemap [data-row] + text").all_text_contents()
+    lettered = page.locator(".besides .grid [data-row] + text").all_text_contents()
     assert said == {str(len([text for text in lettered if text.isalpha()]))}
     assert read.locator(".opened .answer").inner_text().startswith("On this input, ")
 
@@ -77,9 +77,9 @@ def test_the_legend_stays_in_its_column(open_page: Any, built_in: str) -> None:
     page = open_page(built_in, width=390)
     for width in (390, 1080, 1280, 1600):
         page.set_viewport_size({"width": width, "height": 900})
-        legend = page.locator(".wholemap text").evaluate_all(
+        legend = page.locator(".besides .grid text").evaluate_all(
             """all => all.map(one => [one.textContent, one.getBoundingClientRect().right
-                <= one.closest(".whole").getBoundingClientRect().right + 0.5])"""
+                <= one.closest(".besides > div").getBoundingClientRect().right + 0.5])"""
         )
         assert all(fits for _, fits in legend), width
         named = [text for text, _ in legend]
@@ -88,7 +88,7 @@ def test_the_legend_stays_in_its_column(open_page: Any, built_in: str) -> None:
 
 
 def test_no_finding_repeats_another(page: Any) -> None:
-    page.locator(".leads > details > summary").click()
+    page.locator(".besides details:has(.findings) > summary").click()
     told = page.locator("[data-section=summary] .findings p:not(.headline)")
     page.locator("[data-section=summary] .findings details").evaluate_all(
         "all => all.forEach(one => one.open = true)"
@@ -102,20 +102,20 @@ def test_no_finding_repeats_another(page: Any) -> None:
 
 
 def test_colour_and_letter_say_what_a_head_does_and_a_cell_opens_it(page: Any) -> None:
-    texts = page.locator(".wholemap text").all_text_contents()
+    texts = page.locator(".besides .grid text").all_text_contents()
     key = {text.rpartition(" ")[0]: int(text.rpartition(" ")[2]) for text in texts if " " in text}
     assert key["previous token"] == 1
-    letters = page.locator(".wholemap [data-row] + text").all_text_contents()
+    letters = page.locator(".besides .grid [data-row] + text").all_text_contents()
     letters = [text for text in letters if text.isalpha()]
     assert len(set(letters)) == len(key) - 2  # a broad head has none, and those without a role
     assert 72 - len(letters) == key["none of these"] + key["broad"]
-    page.locator(".wholemap [data-row]").nth(12 + 8).click()
+    page.locator(".besides .grid [data-row]").nth(12 + 8).click()
     assert page.locator(".openhead h2").inner_text() == "L1H8"
-    assert page.locator(".wholemap .ring").count() == 1
-    page.locator(".wholemap").press("ArrowDown")
+    assert page.locator(".besides .grid .ring").count() == 1
+    page.locator(".besides .grid").press("ArrowDown")
     for key, head in (("", "L2H8"), ("ArrowRight", "L2H9"), ("ArrowUp", "L1H9"), ("ArrowLeft", "L1H8")):
         if key:
-            page.locator(".wholemap").press(key)
+            page.locator(".besides .grid").press(key)
         page.wait_for_function(f"() => document.querySelector('.openhead h2').textContent === '{head}'")
 
 

@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from tests.helpers.section_blocks import name_of
+from tests.helpers.section_blocks import every, name_of
 
 
 def payload(html: str) -> Any:
@@ -34,7 +34,11 @@ def section(report: Any, kind: str) -> Any:
 
 def told(report: Any) -> list[Any]:
     """The sentences of the summary, in parts."""
-    return [one["parts"] for one in section(report, "summary")["findings"]]
+    return [
+        block["parts"]
+        for block in every(section(report, "summary")["blocks"])
+        if block["kind"] == "text" and block["tone"] == "plain"
+    ]
 
 
 def said(report: Any) -> list[str]:

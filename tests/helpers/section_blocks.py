@@ -13,20 +13,23 @@ def name_of(info: Any) -> str:
 
 def table(info: Any, name: str) -> Any:
     """A table of a section."""
-    (found,) = (block for block in _every(info["blocks"]) if block.get("name") == name)
+    (found,) = (block for block in every(info["blocks"]) if block.get("name") == name)
     return found
 
 
 def names(info: Any) -> list[str]:
     """The tables of a section."""
-    return [block["name"] for block in _every(info["blocks"]) if block["kind"] == "table"]
+    return [block["name"] for block in every(info["blocks"]) if block["kind"] == "table"]
 
 
-def _every(blocks: list[Any]) -> Iterator[Any]:
-    """Blocks, and those that are folded."""
+def every(blocks: list[Any]) -> Iterator[Any]:
+    """Blocks, and those within them."""
     for block in blocks:
+        columns = block["columns"] if block["kind"] == "beside" else []
+        items = [one["blocks"] for one in block.get("items", [])]
         yield block
-        yield from _every(block.get("blocks", []))
+        for within in (block.get("blocks", []), *columns, *items):
+            yield from every(within)
 
 
 def rows(info: Any, name: str) -> list[dict[str, Any]]:
@@ -36,8 +39,8 @@ def rows(info: Any, name: str) -> list[dict[str, Any]]:
     count = len(next(iter(values.values())))
     more = {"reason": found["reasons"], "cases": found.get("cases", {}).get("rows")}
     return [
-        {name: every[place] if every else None for name, every in more.items()}
-        | {name: every[place] for name, every in values.items()}
+        {name: own[place] if own else None for name, own in more.items()}
+        | {name: own[place] for name, own in values.items()}
         for place in range(count)
     ]
 

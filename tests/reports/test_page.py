@@ -14,8 +14,8 @@ from headscope.core.neurons import Neurons
 from headscope.errors import InputError
 from headscope.measures.dataset import interval_of
 from headscope.reports import page
-from headscope.reports.summary import SummarySection
 from headscope.views.blobs import ArrayRef, Blobs, decode
+from headscope.views.blocks import section as section_of
 from headscope.views.columns import measure_names
 from headscope.views.digits import percent
 from headscope.views.explorer import Input
@@ -23,19 +23,12 @@ from headscope.views.page import script_json
 from headscope.views.payload import SectionInfo
 from headscope.views.section import Section, SideBySide
 from tests.helpers import section_blocks
+from tests.helpers.pages import said, told
 from tests.helpers.report_sample import NASTY, dataset, example, maps, report_payload
 
 
 def section(payload: Any, kind: str) -> Any:
     return next(one for one in payload["sections"] if section_blocks.name_of(one) == kind)
-
-
-def parts_of(payload: Any) -> list[Any]:
-    return [finding["parts"] for finding in section(payload, "summary")["findings"]]
-
-
-def said(payload: Any) -> list[str]:
-    return ["".join(part["text"] for part in line) for line in parts_of(payload)]
 
 
 def of_example(place: int, ref: ArrayRef, texts: dict[str, str]) -> Any:
@@ -166,7 +159,7 @@ def test_a_section_of_your_own_stands_before_the_table_with_its_arrays():
     class Mine(Section):
         def info(self, blobs: Blobs) -> SectionInfo:
             name = blobs.plain(np.arange(3.0))["data"]
-            return SummarySection(kind="summary", title="Mine", about=name, marks=[], findings=[], leads=0)
+            return section_of("mine", "Mine", name, [])
 
     payload, texts = report_payload(dataset(), sections=[Mine()])
     place = [one["title"] for one in payload["sections"]].index("Mine")
@@ -248,7 +241,7 @@ def test_the_summary_says_what_the_figures_say():
         line.startswith("No head is known to put more than half of its attention on the next token")
         for line in lines
     )
-    head = next(part for part in parts_of(payload)[0] if part["head"] is not None)
+    head = next(part for part in told(payload)[0] if part["head"] is not None)
     assert (head["text"], head["layer"], head["head"]) == ("L1H2", 1, 2)
 
 

@@ -21,6 +21,7 @@ from headscope.models import Model
 from headscope.views.blobs import decode
 from tests.helpers import section_blocks
 from tests.helpers.pages import arrays, payload, section
+from tests.helpers.pages import said as sentences
 from tests.helpers.perceived_reports import of_pictures, of_sounds, speech, vision
 from tests.helpers.planted_vision import planted_vit
 from tests.helpers.small_models import llava_parts, save_whisper
@@ -46,10 +47,6 @@ def sounds(build_once: Any) -> tuple[Any, dict[str, str]]:
     return read(build_once("of-sounds", of_sounds))
 
 
-def text(finding: Any) -> str:
-    return "".join(part["text"] for part in finding["parts"])
-
-
 def test_the_sections_of_pictures(pictures: Any) -> None:
     payload, _ = pictures
     kinds = [section_blocks.name_of(one) for one in payload["sections"]]
@@ -72,14 +69,13 @@ def test_the_sections_of_pictures(pictures: Any) -> None:
 
 def test_the_summary_is_of_pictures(pictures: Any) -> None:
     payload, _ = pictures
-    summary = section(payload, "summary")
-    said = [text(finding) for finding in summary["findings"]]
+    said = sentences(payload)
     assert said[0].startswith("5 of 8 heads have a role: ")
     assert any(line.startswith("Mean attention distance grows from ") for line in said)
     assert any(line.startswith("1.5% of ") and " patches are artefacts" in line for line in said)
-    marks = {mark["name"]: mark["heads"] for mark in summary["marks"]}
-    assert marks["same row"] == [[0, 1]]
-    assert marks["artefacts"] == [[1, 2]]
+    (whole,) = section(payload, "summary")["blocks"][0]["columns"][0][1]["charts"]
+    assert "; same row: L0H1;" in whole["label"]
+    assert "artefacts: L1H2" in whole["label"]
     assert not any("token" in line for line in said)
 
 
@@ -116,7 +112,7 @@ def test_a_model_of_texts_and_pictures_is_told_by_what_its_words_look_at() -> No
     payload, _ = read(hs.report(model, hs.corpora.images(some, text="What is it?"), examples=2))
     assert {"to_image", "to_question"} <= {one["name"] for one in payload["measures"]}
     assert not any(section_blocks.name_of(one) in ("failed", "retrieval") for one in payload["sections"])
-    said = [text(finding) for finding in section(payload, "summary")["findings"]]
+    said = sentences(payload)
     assert any(line.startswith("Heads give the picture ") for line in said)
     (part,) = payload["examples"][0]["inputs"][0]["parts"]
     assert part["causal"]
@@ -157,7 +153,7 @@ def test_the_sections_of_sounds(sounds: Any) -> None:
     assert [part["name"] for part in example["parts"]] == ["encoder", "cross"]
     assert [word["text"] for word in example["sound"]["words"]] == ["so", "it", "was"]
     assert section(payload, "align")["notes"][0].startswith("Of 18 words.")
-    said = [text(finding) for finding in section(payload, "summary")["findings"]]
+    said = sentences(payload)
     assert any(line.startswith("Heads give the silence after the sound ") for line in said)
 
 

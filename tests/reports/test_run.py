@@ -19,7 +19,7 @@ from headscope.errors import CorpusError, InputError
 from headscope.measures.choose import choose
 from headscope.models import Model
 from tests.helpers import section_blocks
-from tests.helpers.pages import payload
+from tests.helpers.pages import payload, told
 
 pytestmark = pytest.mark.slow
 
@@ -150,10 +150,7 @@ def test_the_map_is_that_of_the_command(demo: Model, whole: str) -> None:
     near = found["distance"].values + np.diag([np.inf] * 72)
     nearest = [str(Head(place // 12, place % 12)) for place in near.argmin(1)]
     assert [reason["says"] for reason in maps["reasons"]] == [f"attends most like {name}" for name in nearest]
-    assert (
-        "L0H2" in payload(whole)["sections"][0]["findings"][0]["parts"][2]["text"]
-        or rows[2]["role"] == "previous token"
-    )
+    assert "L0H2" in told(payload(whole))[0][2]["text"] or rows[2]["role"] == "previous token"
 
 
 def test_cards_name_examples_of_the_page(whole: str) -> None:

@@ -3,6 +3,7 @@
 import type { Chart, ChartAxis } from "../protocol";
 import { COLOURS, inkOn, rgba } from "../scene/color";
 import { bare, brief, clamp, fixed } from "../scene/format";
+import { looks } from "../scene/letters";
 import { area, lettering, write } from "./canvas";
 import { type Drawing, type Ends, framed, type How, known, SIZE, type Spot, spot, widest } from "./frame";
 import { lettered, painted } from "./key";
@@ -159,7 +160,7 @@ function headMap(info: Chart, how: How): Drawing {
   const { rows, x, y, colour = null } = info;
   const { width, theme, height = 420 } = how;
   const { ink, ink3, track } = COLOURS[theme];
-  const { letters } = colour ?? {};
+  const letters = colour?.lettered ? looks(colour.names ?? []).map(({ letter }) => letter) : null;
   const [across, down] = [x.names!, y.names!];
   const left = Math.min(0.5 * width, widest(down) + 8) + (y.title ? 16 : 0);
   const top = x.title ? 32 : 18;
@@ -283,7 +284,7 @@ function strips(info: Chart, how: How): Drawing {
   const { bg, ink, ink2, ink3, line } = COLOURS[theme];
   const { opposite = [] } = y;
   const count = y.names!.length;
-  const height = how.height ?? 16 * count + (x.ticks === false ? 2 : 30);
+  const height = how.height ?? 16 * count + (x.ticks === false ? 2 : 30) + (x.title ? 15 : 0);
   const values = rows.x.filter(known);
   const xs = [x.low ?? Math.min(0, ...values), x.high ?? Math.max(1e-12, ...values)] as const;
   const frame = framed(info, how, height, xs, [count - 0.5, -0.5], widest(opposite) + 10);

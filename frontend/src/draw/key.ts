@@ -3,6 +3,7 @@
 import type { ChartColour } from "../protocol";
 import { COLOURS, css, layerHues, PALETTES, rgba, type Theme } from "../scene/color";
 import { bare, brief, clamp } from "../scene/format";
+import { colourOf, looks } from "../scene/letters";
 import { type Block, flow } from "./block";
 import { area, lettering, write } from "./canvas";
 import { png } from "./png";
@@ -32,8 +33,9 @@ export function painted(colour: ChartColour | null, theme: Theme): (value: numbe
     return (value) =>
       value == null || !Number.isFinite(value) ? null : css(palette[Math.round(255 * share(colour, value))]!);
   }
-  const own = colour.hues?.map((hue) => (hue === null ? COLOURS[theme].tick : heads[hue]!));
-  const hues = own ?? (colour.of === "heads" ? heads : layerHues(colour.names?.length ?? 1, theme));
+  const { names = [], lettered } = colour;
+  const own = lettered && looks(names).map((look) => colourOf(look, theme));
+  const hues = own || (colour.of === "heads" ? heads : layerHues(names.length || 1, theme));
   return (value) => (value == null ? null : (hues[value] ?? null));
 }
 
@@ -71,7 +73,7 @@ export function ramp(
 
 /** The key of some colours, in lines of this width. */
 export function key(colour: ChartColour, width: number, theme: Theme): Block {
-  const { title, of, names = [], letters, none, low = 0, high = 1, root = false } = colour;
+  const { title, of, names = [], counts, none, low = 0, high = 1, root = false } = colour;
   const hue = painted(colour, theme);
   if (of === "layers") {
     const each = Math.min(22, Math.min(280, 0.8 * width) / names.length);
@@ -93,6 +95,7 @@ export function key(colour: ChartColour, width: number, theme: Theme): Block {
     return ramp(title, PALETTES[theme][low < 0 ? "diverging" : "sequential"], ticks, width, theme);
   }
   const { ink2, ink3, bg, track } = COLOURS[theme];
+  const letters = colour.lettered ? looks(names) : null;
   const size = letters ? SQUARE : DISC;
   const entry = (text: string, fill: string | null, letter = ""): Block => ({
     width: Math.ceil(textWidth(text, SIZE)) + size + 6,
@@ -110,7 +113,7 @@ export function key(colour: ChartColour, width: number, theme: Theme): Block {
       write(pen, ink2, text, size + 6, size / 2 + 3);
     },
   });
-  const entries = names.map((name, i) => entry(name, hue(i), letters?.[i]));
+  const entries = names.map((name, i) => entry(counts ? `${name} ${counts[i]}` : name, hue(i), letters?.[i]?.letter));
   return flow(none ? [...entries, entry(none, null)] : entries, width, 14, 4);
 }
 

@@ -1,12 +1,15 @@
-// A head on the picture of an example, or on its spectrogram, so small that it stands beside a sentence or in a card.
+// A head on an example, on its picture or on its spectrogram, so small that it stands beside a sentence or in a card.
 
 import { inked } from "../draw/spectrogram";
 import { drawCovered, imageOf, onCanvas, Raster } from "../draw/veils";
 import type { PartInfo, PictureInfo, Reason } from "../protocol";
 import { type Box, covered } from "../scene/areas";
+import { css, PALETTES } from "../scene/color";
 import { SQUARE, Store } from "../scene/data";
+import { pool } from "../scene/thumbs";
 import { fit } from "../ui/dom";
 import { fromPage } from "../ui/embedded";
+import { draw } from "./cells";
 import type { Cell } from "./figures";
 import type { Host } from "./host";
 
@@ -20,7 +23,7 @@ const [SOUND, LANE] = [1.6, 0.62];
 const stores = new Map<number, Store>();
 
 /** The arrays of an example of the page. */
-export function storeOf(example: number): Store {
+function storeOf(example: number): Store {
   const store = stores.get(example) ?? new Store((name) => fromPage(`${example}-${name}`));
   stores.set(example, store);
   return store;
@@ -36,6 +39,35 @@ function seen(host: Host, example: number): { part: PartInfo; picture: PictureIn
   return { part, picture: input.picture, heard: input.sound ? input.sound.heard / input.sound.seconds : 1 };
 }
 
+/** The places of a head's layer and of itself in the maps of an example; null where they have it not. */
+function placeOf({ figures }: Host, cell: Cell, part: PartInfo): readonly [at: number, head: number] | null {
+  const at = part.index.indexOf(figures.layerOf(cell));
+  const head = part.heads[at]?.indexOf(figures.headOf(cell)) ?? -1;
+  return head < 0 ? null : [at, head];
+}
+
+/** Draw what a head attends to on a text: by query and key, the largest of what falls together. */
+async function mapped(canvas: HTMLCanvasElement, host: Host, cell: Cell, example: number, side: number) {
+  const part = host.figures.payload.examples[example]?.inputs[0]?.parts[0];
+  const place = part && placeOf(host, cell, part);
+  if (!place) return false;
+  const ref = part.layers[place[0]]!;
+  const [, rows = 0, columns = 0] = ref.shape;
+  const first = place[1] * rows * columns;
+  const own = (await storeOf(example).get(ref)).subarray(first, first + rows * columns);
+  const codes = own instanceof Uint8Array ? own : Uint8Array.from(own, (weight) => 255 * Math.sqrt(weight) + 0.5);
+  const map = pool({ rows, columns, codes, sign: null });
+  const step = side / Math.max(map.rows, map.columns);
+  const { sequential } = PALETTES[host.now.theme];
+  draw(canvas, side, side, (pen) =>
+    map.codes.forEach((code, i) => {
+      pen.fillStyle = css(sequential[code]!);
+      pen.fillRect((i % map.columns) * step, Math.floor(i / map.columns) * step, step + 0.2, step + 0.2);
+    }),
+  );
+  return true;
+}
+
 /** What a head gives to each key: from the query of the reason, or on average as shares of the largest. */
 async function given(
   host: Host,
@@ -44,10 +76,9 @@ async function given(
   example: number,
   pin: Reason["pin"],
 ): Promise<ArrayLike<number> | null> {
-  const { figures } = host;
-  const at = part.index.indexOf(figures.layerOf(cell));
-  const head = part.heads[at]?.indexOf(figures.headOf(cell)) ?? -1;
-  if (head < 0) return null;
+  const place = placeOf(host, cell, part);
+  if (!place) return null;
+  const [at, head] = place;
   const store = storeOf(example);
   const keys = part.key.pieces.length;
   const [ref, start, row] =
@@ -69,7 +100,7 @@ export async function glance(
   side: number,
 ): Promise<boolean> {
   const found = seen(host, example);
-  if (!found) return false;
+  if (!found) return mapped(canvas, host, cell, example, side);
   const { part, picture, heard } = found;
   const sound = picture.kind === "sound";
   const boxes = part.key.boxes!.map((box) => clipped(box as Box | null, sound ? heard * picture.width : Infinity));

@@ -117,7 +117,9 @@ class Report implements Host {
     this.page.append(lead(payload));
     for (const info of payload.sections) this.sections.push(draw(this.page, info, this));
     this.page.append(provenance(payload));
-    const summary = this.page.querySelector("[data-section=summary]");
+    const summary =
+      this.page.querySelector("[data-section=summary] .besides > div") ??
+      this.page.querySelector("[data-section=summary]");
     if (summary) summary.append(this.contents());
     else this.page.firstElementChild?.after(this.contents());
 

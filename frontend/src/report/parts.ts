@@ -14,13 +14,7 @@ const NAMED = 6;
 export const listed = (parts: readonly Part[], host: Host): Child[] =>
   parts.flatMap((part, i): Child[] => [i > 0 && ", ", ...spoken([part], host)]);
 
-/** The heads that a sentence names, each once. */
-export function headsOf(parts: readonly Part[]): readonly Part[] {
-  const heads = parts.filter(({ reason }) => reason);
-  return heads.filter(({ text }, at) => heads.findIndex((one) => one.text === text) === at);
-}
-
-/** The same, where there are many the first, and the others folded; pointed at, each says its figure. */
+/** Names of heads, where there are many the first, and the others folded; pointed at, each says its figure. */
 export function firstHeads(parts: readonly Part[], host: Host): Child[] {
   const said = (some: readonly Part[]): Child[] =>
     listed(

@@ -110,16 +110,7 @@ def report_payload(
     _check(examples, layers, heads)
     where, here = seen(examples, names, value, layers, heads)
     confidence = 1 - 0.05 / value[0].size  # Bonferroni: the intervals of all heads hold at once
-    shown: list[Section] = [
-        Summary(
-            dict(zip(names, value, strict=True)),
-            {name: interval_of(dataset, name, confidence=confidence)[0] for name in names},
-            dict(zip(names, chance, strict=True)),
-            layers,
-            heads,
-            [*sections, *unseen],
-            kind,
-        ),
+    made: list[Section] = [
         *sections,
         *absent(_mapping(meta, "absent")),
         methods(
@@ -127,6 +118,19 @@ def report_payload(
             int(_mapping(meta, "corpus").get("identical") or 0),
         ),
     ]
+    shown = [info for section in made if (info := section.info(blobs)) is not None]
+    summary = Summary(
+        dataset,
+        dict(zip(names, value, strict=True)),
+        {name: interval_of(dataset, name, confidence=confidence)[0] for name in names},
+        dict(zip(names, chance, strict=True)),
+        layers,
+        heads,
+        [*sections, *unseen],
+        kind,
+        shown,
+        bool(examples),
+    ).info(blobs)
     defaults = {measure.name for measure in choose(default_measures(kind))}
     subset = dataset[[str(name) for name in dataset.data_vars if measure_of(dataset, str(name)) in defaults]]
     opened = [
@@ -148,7 +152,7 @@ def report_payload(
         chance=blobs.plain(chance),
         seen=blobs.plain(where, "int32"),
         here=blobs.plain(here),
-        sections=[info for section in shown if (info := section.info(blobs)) is not None],
+        sections=[summary, *shown] if summary else shown,
         examples=[explorer for explorer, _ in opened],
         options=_texts(_mapping(meta, "options")),
         versions=_texts(_mapping(meta, "versions")),

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NotRequired, TypedDict
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
+from headscope.analyses.roles.statistics import BROAD
 from headscope.core.arrays import Floats
 from headscope.core.counts import plural
 from headscope.core.heads import Head
 from headscope.core.modality import Kind
 from headscope.reports.far import far
+from headscope.reports.leads import Finding, lead, tables
+from headscope.views import blocks
 from headscope.views.blobs import Blobs
+from headscope.views.blocks import BesideBlock, Block, BlocksSection, Item, ItemsBlock
+from headscope.views.charts import Chart
 from headscope.views.digits import percent
-from headscope.views.payload import Part, SectionInfo
+from headscope.views.payload import Part, Reason
 from headscope.views.reasons import because
 from headscope.views.section import Section
 from headscope.views.sentences import NAMED, comma, head_name, sentence, text
@@ -51,33 +57,6 @@ _PHRASES: Mapping[Kind, Mapping[str, str]] = {
 """Where a share of attention goes, by measure."""
 
 
-class Mark(TypedDict):
-    """What heads are known to do, and which: [layer, head] each, the model's own indices."""
-
-    name: str
-    heads: list[list[int]]
-
-
-class Finding(TypedDict):
-    """A sentence on what heads do, from a section of kind `about`, or on a measure of that name (None: neither).
-
-    With a `headline` it is told in full where it is asked for.
-    """
-
-    parts: list[Part]
-    about: str | None
-    headline: NotRequired[str]
-
-
-class SummarySection(SectionInfo):
-    """The picture of the whole model, and sentences on what its heads do, the first `LEADS` with a picture each."""
-
-    kind: Literal["summary"]
-    marks: list[Mark]
-    findings: list[Finding]
-    leads: int
-
-
 _Scored = tuple[Head, float]
 
 LEADS = 5
@@ -89,14 +68,18 @@ class Summary(Section):
     """The section that opens the report: what its figures say.
 
     Attributes:
-        values: of each measure ``[layer head]``.
+        dataset: with the measures.
+        values: of each ``[layer head]``.
         low: the lower ends of their intervals, which hold for all heads at once; NaN where there is none.
         chance: of uniform attention ``[layer]``.
         layers, heads: the model's indices.
         sections: those whose findings are told as well.
         kind: of the inputs.
+        shown: the sections that are on the page.
+        examples: whether there are some on the page.
     """
 
+    dataset: xr.Dataset
     values: Mapping[str, Floats]
     low: Mapping[str, Floats]
     chance: Mapping[str, Floats]
@@ -104,8 +87,10 @@ class Summary(Section):
     heads: Sequence[int]
     sections: Sequence[Section] = ()
     kind: Kind = "text"
+    shown: Sequence[Any] = ()
+    examples: bool = False
 
-    def info(self, blobs: Blobs) -> SummarySection | None:
+    def info(self, blobs: Blobs) -> BlocksSection | None:
         """The section; None where no head has a figure. Of each other section the most telling sentence comes first."""
         opening, others, aside = (
             [_of_section(section) for section in self.sections if (section.opens, section.aside) == place]
@@ -116,23 +101,64 @@ class Summary(Section):
         findings = [*first, *(finding for findings in groups for finding in findings[1:])]
         if not findings:
             return None
-        marks = [
-            Mark(name=name, heads=[list(head) for head in heads])
-            for section in self.sections
-            for name, heads in section.marks().items()
+        items = [
+            lead(finding, self.shown, self.dataset, examples=self.examples) for finding in findings[:LEADS]
         ]
-        return SummarySection(
-            kind="summary",
-            title="",
-            about="",
-            marks=marks,
-            findings=findings,
-            leads=min(LEADS, len(findings)),
-        )
+        told: list[Block] = [ItemsBlock(kind="items", items=items)]
+        if rest := findings[LEADS:]:
+            items = [Item(picture=[], blocks=[blocks.paragraph(*finding.parts)]) for finding in rest]
+            told.append(
+                blocks.folded(plural(len(rest), "more finding"), ItemsBlock(kind="items", items=items))
+            )
+        marks = {name: heads for section in self.sections for name, heads in section.marks().items()}
+        beside = BesideBlock(kind="beside", columns=[self._whole(marks), told])
+        return blocks.section("summary", "", "", [beside] if marks else told)
 
-    def findings(self) -> list[list[Part]]:
-        """A few sentences on what the heads do, in parts, so that a head's name can open its picture."""
-        return [finding["parts"] for finding in self._of_measures()]
+    def _whole(self, marks: Mapping[str, Sequence[Head]]) -> list[Block]:
+        """The whole model: layers down, heads across, what each head is known to do as a colour and a letter."""
+        there = np.isfinite(list(self.values.values())).any(axis=0)
+        heads = [Head(self.layers[row], self.heads[column]) for row, column in np.argwhere(there)]
+        known = {head: [name for name, having in marks.items() if head in having] for head in heads}
+        reasons: dict[Any, Reason] = {}
+        for table in tables(self.shown, "roles", "coref", "syntax"):
+            places = zip(*(table["values"].get(axis, ()) for axis in ("layer", "head")), strict=True)
+            for place, reason in zip(places, table["reasons"], strict=False):
+                if reason:
+                    reasons.setdefault(place, reason)
+        names, none = [*marks], sum(not own for own in known.values())
+        every = plural(len(heads), "head")
+        said = "; ".join(f"{name}: {', '.join(map(str, having))}" for name, having in marks.items())
+        chart: Chart = {
+            "kind": "head_map",
+            "title": "",
+            "x": {"title": "", "names": [*map(str, self.heads)]},
+            "y": {"title": "", "names": [*map(str, self.layers)]},
+            "rows": {
+                "x": [self.heads.index(head.head) for head in heads],
+                "y": [self.layers.index(head.layer) for head in heads],
+                "colour": [names.index(own[0]) if own else None for own in known.values()],
+                "link": [*map(str, heads)],
+            },
+            "colour": {
+                "title": "",
+                "of": "heads",
+                "lettered": True,
+                "names": names,
+                "counts": [*map(len, marks.values())],
+            },
+            "label": f"{every}, layers down, heads across. {said}. Arrow keys move between heads.",
+        }
+        if none:
+            chart["colour"]["none"] = f"none of these {none}"
+        out = sum(any(name != BROAD for name in own) for own in known.values())
+        return [
+            blocks.paragraph(f"{out} of {every} stand{'s' * (out == 1)} out", tone="headline"),
+            blocks.charts(
+                [chart],
+                reasons=[reasons.get(head) for head in heads],
+                tips=[", ".join(own) or "none of these" for own in known.values()],
+            ),
+        ]
 
     def _of_measures(self) -> list[Finding]:
         covered = {name for section in self.sections for name in section.covered}
@@ -145,14 +171,14 @@ class Summary(Section):
         known = any(np.isfinite(self.low[name]).any() for name in phrases)
         above = {name: self._above_half(name, known=known) for name in phrases}
         findings = [
-            Finding(parts=parts, about=name, **({"headline": headline} if headline else {}))
+            Finding(parts, name, headline)
             for name, parts, headline in far(self.values, self.chance, self.layers, self.heads)
         ]
         findings += [
             Finding(
-                parts=_above_half(heads, name, phrases[name], known=known),
-                about=name,
-                headline=f"{plural(len(heads), 'head')} look{'s' * (len(heads) == 1)} mostly at {phrases[name]}",
+                _above_half(heads, name, phrases[name], known=known),
+                name,
+                f"{plural(len(heads), 'head')} look{'s' * (len(heads) == 1)} mostly at {phrases[name]}",
             )
             for name, heads in above.items()
             if heads
@@ -161,18 +187,14 @@ class Summary(Section):
         if quiet:
             none = "No head is known to look" if known else "No head looks"
             headline = f"{none} mostly at {_listed(quiet, phrases)}"
-            findings.append(Finding(parts=_quiet(quiet, phrases, known=known), about=None, headline=headline))
+            findings.append(Finding(_quiet(quiet, phrases, known=known), None, headline))
         if "entropy" in ranked:
             broadest = ranked["entropy"][0][0]
             uniform = float(self.chance["entropy"][list(self.layers).index(broadest.layer)])
             broad, sharp = ranked["entropy"][0][0], ranked["entropy"][-1][0]
             headline = f"{broad} looks most broadly, {sharp} most narrowly"
             findings.append(
-                Finding(
-                    parts=_entropy(ranked["entropy"], uniform),
-                    about="entropy",
-                    **({} if broad == sharp else {"headline": headline}),
-                )
+                Finding(_entropy(ranked["entropy"], uniform), "entropy", "" if broad == sharp else headline)
             )
         return findings
 
@@ -193,10 +215,10 @@ class Summary(Section):
 
 
 def _of_section(section: Section) -> list[Finding]:
-    findings = [Finding(parts=parts, about=section.pictured) for parts in section.findings()]
-    if findings and (headline := section.headline()):
-        findings[0]["headline"] = headline
-    return findings
+    return [
+        Finding(parts, section.pictured, "" if place else section.headline())
+        for place, parts in enumerate(section.findings())
+    ]
 
 
 def _above_half(above: Sequence[_Scored], name: str, phrase: str, *, known: bool) -> list[Part]:

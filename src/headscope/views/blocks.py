@@ -184,11 +184,15 @@ class TableBlock(TypedDict):
     cases: NotRequired[CasesInfo]
 
 
+Tone = Literal["plain", "headline", "heads", "note", "why"]
+
+
 class TextBlock(TypedDict):
-    """A paragraph: a plain one, a small `note`, or `why` figures are no ground for conclusions."""
+    """A paragraph: a plain one, a `headline`, names of `heads`, a small `note`, or `why` figures are no ground for
+    conclusions."""
 
     kind: Literal["text"]
-    tone: Literal["plain", "note", "why"]
+    tone: Tone
     parts: list[Part]
 
 
@@ -240,13 +244,14 @@ class GraphBlock(TypedDict):
 class ChartBlock(TypedDict):
     """Charts beside one another, `height` pixels high each or as high as they are by their width.
 
-    `reasons` open the heads of their rows, and `tips` say more of these when they are pointed at.
+    `reasons` open the heads of their rows (None: that of the measure that the page shows), and `tips` say more of these
+    when they are pointed at.
     """
 
     kind: Literal["chart"]
     charts: list[Chart]
     height: int | None
-    reasons: list[Reason]
+    reasons: list[Reason | None]
     tips: list[str]
 
 
@@ -273,7 +278,55 @@ class FoldedBlock(TypedDict):
     blocks: list[Block]
 
 
-Block = TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | PanelsBlock | FoldedBlock
+class BesideBlock(TypedDict):
+    """Columns beside one another where they have room, of which the first is the narrower one."""
+
+    kind: Literal["beside"]
+    columns: list[list[Block]]
+
+
+class Item(TypedDict):
+    """Blocks with a small picture beside them, where there is one."""
+
+    picture: list[Block]
+    blocks: list[Block]
+
+
+class ItemsBlock(TypedDict):
+    """Findings, one below another."""
+
+    kind: Literal["items"]
+    items: list[Item]
+
+
+class GlancesBlock(TypedDict):
+    """What heads look at where they were named, in small pictures."""
+
+    kind: Literal["glances"]
+    heads: list[Part]
+
+
+class CaseBlock(TypedDict):
+    """One case of a head that is named."""
+
+    kind: Literal["case"]
+    head: Part
+    cases: CasesInfo
+
+
+Block = (
+    TableBlock
+    | TextBlock
+    | ListBlock
+    | GraphBlock
+    | ChartBlock
+    | PanelsBlock
+    | FoldedBlock
+    | BesideBlock
+    | ItemsBlock
+    | GlancesBlock
+    | CaseBlock
+)
 
 
 class BlocksSection(SectionInfo):
@@ -306,7 +359,7 @@ def section(
     )
 
 
-def paragraph(*parts: str | Part, tone: Literal["plain", "note", "why"] = "plain") -> TextBlock:
+def paragraph(*parts: str | Part, tone: Tone = "plain") -> TextBlock:
     """A paragraph."""
     return TextBlock(
         kind="text", tone=tone, parts=[words(part) if isinstance(part, str) else part for part in parts]
@@ -323,7 +376,7 @@ def definitions(entries: Mapping[str, str]) -> ListBlock:
 def charts(
     shown: Sequence[Chart],
     height: int | None = None,
-    reasons: Sequence[Reason] = (),
+    reasons: Sequence[Reason | None] = (),
     tips: Sequence[str] = (),
 ) -> ChartBlock:
     """Charts beside one another."""

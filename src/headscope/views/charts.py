@@ -47,16 +47,15 @@ class ChartColour(TypedDict):
     """What the rows' colours are of: numbers up to `high`, which diverge where `low` is negative, else `names`.
 
     `names` of numbers stand below their colours. `root`: they go by the square root; `none`: what rows without a
-    colour are. `letters` stand in cells; `hues` are the places of names among the colours of heads (None: grey), by
-    default their order.
+    colour are. `counts` stand behind names. `lettered`: cells have the letter and the colour by which names are known.
     """
 
     title: str
     of: Literal["numbers", "heads", "layers"]
     names: NotRequired[list[str]]
     none: NotRequired[str]
-    letters: NotRequired[list[str]]
-    hues: NotRequired[list[int | None]]
+    counts: NotRequired[list[int]]
+    lettered: NotRequired[bool]
     low: NotRequired[float]
     high: NotRequired[float]
     root: NotRequired[bool]

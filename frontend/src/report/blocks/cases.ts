@@ -1,6 +1,6 @@
 // Where the head of a row is right and where it is wrong: sentences with arcs, or texts with mentions.
 
-import type { CasesInfo, LinkShown, MentionShown, MentionText, Reason } from "../../protocol";
+import type { CaseBlock, CasesInfo, LinkShown, MentionShown, MentionText, Reason } from "../../protocol";
 import "./mentions.css";
 import { share } from "../../scene/format";
 import { h } from "../../ui/dom";
@@ -9,6 +9,7 @@ import type { Cell } from "../figures";
 import type { Host } from "../host";
 import { at, opens } from "../reasons";
 import { firstOf } from "../rows";
+import type { Block } from "./block";
 
 const CLOSE = /^(?:[.,;:!?)\]}%…”’]|n't$|'\w*$|’\w*$)/;
 const OPEN = /[([{“‘$]$/;
@@ -21,10 +22,10 @@ const MENTIONS: readonly (readonly [kind: string, text: string])[] = [
 ];
 
 /** Whether a head is right about all that a case asks. */
-export const rightIn = ({ right }: LinkShown): boolean => right.every(Boolean);
+const rightIn = ({ right }: LinkShown): boolean => right.every(Boolean);
 
 /** How many of what a case asks a head is right about: `1 of 2`. */
-export const ofAll = ({ right }: LinkShown): string => `${right.filter(Boolean).length} of ${right.length}`;
+const ofAll = ({ right }: LinkShown): string => `${right.filter(Boolean).length} of ${right.length}`;
 
 /** The classes of each word: of the mention, of mentions that would be right, of the word that was chosen. */
 export function marks(text: MentionText, choice: MentionShown): string[] {
@@ -62,16 +63,21 @@ function marked(text: MentionText, choice: MentionShown): HTMLElement {
   return box;
 }
 
-/** The cases of a row, right ones first; nothing where it has none. */
-export function cases(info: CasesInfo, row: number, cell: Cell, reason: Reason, host: Host): HTMLElement[] {
-  const own = info.rows[row];
-  if (!own) return [];
-  const { towards } = own;
+type Own = NonNullable<CasesInfo["rows"][number]>;
+
+/** The cases in which a head is right, or those in which it is wrong. */
+function casesOf(
+  info: CasesInfo,
+  { links, mentions, towards }: Own,
+  right: boolean,
+  cell: Cell,
+  reason: Reason,
+  host: Host,
+): HTMLElement[] {
   const name = host.figures.name(cell);
   const sentence = (reading: LinkShown): HTMLElement[] => {
     const of = info.sentences[reading.sentence];
     if (!of) return [];
-    const kind = rightIn(reading) ? "right" : "wrong";
     const answers = reading.words.map(
       (word, i) => `${saying(of, word)} ${towards ? "to" : "from"} ${saying(of, reading.predicted[i]!)}`,
     );
@@ -81,6 +87,7 @@ export function cases(info: CasesInfo, row: number, cell: Cell, reason: Reason, 
       const arc = target instanceof Element ? target.closest("[data-source]") : null;
       return why(Number(arc?.getAttribute("data-source") ?? 0));
     });
+    const kind = right ? "right" : "wrong";
     const said = `${kind}: ${of.words.join(" ")}. ${answers.join(", ")}. Open ${name} here.`;
     return [
       h(
@@ -106,12 +113,26 @@ export function cases(info: CasesInfo, row: number, cell: Cell, reason: Reason, 
     const said = h("span", answer, h("span.dim", share(choice.weight)));
     return [h("button.mentions", attributes, said, marked(text, choice))];
   };
+  return [
+    ...links.filter((reading) => rightIn(reading) === right).flatMap(sentence),
+    ...mentions.filter((choice) => choice.right === right).flatMap(mention),
+  ];
+}
+
+/** One case of a head that is named. */
+export const caseOf: Block<CaseBlock> = ({ head, cases }, { host }) => {
+  const cell = host.figures.find(head.layer, head.head);
+  const shown = cell ? casesOf(cases, cases.rows[0]!, true, cell, head.reason!, host) : [];
+  return { root: h("div", {}, ...shown) };
+};
+
+/** The cases of a row, right ones first; nothing where it has none. */
+export function cases(info: CasesInfo, row: number, cell: Cell, reason: Reason, host: Host): HTMLElement[] {
+  const own = info.rows[row];
+  if (!own) return [];
   const group = (right: boolean): HTMLElement[] => {
     const kind = right ? "right" : "wrong";
-    const shown = [
-      ...own.links.filter((reading) => rightIn(reading) === right).flatMap(sentence),
-      ...own.mentions.filter((choice) => choice.right === right).flatMap(mention),
-    ];
+    const shown = casesOf(info, own, right, cell, reason, host);
     return [h("h4.cap", kind), ...(shown.length > 0 ? firstOf(shown, kind) : [h("p.say", own.missing)])];
   };
   const title = h("h3", own.title, h("span.dim", own.about));

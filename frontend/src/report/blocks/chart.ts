@@ -3,6 +3,7 @@
 import type { ChartBlock } from "../../protocol";
 import { h } from "../../ui/dom";
 import { beside, Charted, captioned, redrawn } from "../chart";
+import { ofMeasure } from "../reasons";
 import { headTip } from "../tip";
 import type { Block } from "./block";
 
@@ -16,10 +17,15 @@ export const chart: Block<ChartBlock> = ({ charts, height, reasons, tips }, { ho
       const lines = tips[row]?.split("\n") ?? [];
       return headTip(figures.name(cell), figures.paper(cell), ...lines.map((line) => h("div.dim", line)));
     };
-    const charted = new Charted(host, cellOf, tip, (row) => host.open(cellOf(row)!, reasons[row]!));
-    return { info, charted };
+    const open = (row: number): void =>
+      host.open(cellOf(row)!, reasons[row] ?? ofMeasure(host.now.measure, cellOf(row)!));
+    const walked = info.kind === "head_map" && info.rows.link !== undefined;
+    return { info, charted: new Charted(host, cellOf, tip, open, walked) };
   });
-  const root = h("div.charts.block", ...made.map(({ info, charted }) => captioned(info.title, null, charted.root)));
+  const root = h(
+    "div.charts.block",
+    ...made.map(({ info: { title }, charted: { root } }) => (title ? captioned(title, null, root) : root)),
+  );
   const update = redrawn(
     ({ theme, cell }, room) => {
       const width = beside(root, room, room < 500 ? 1 : made.length, 24, 460);

@@ -3,17 +3,21 @@
 import type { BlocksSection } from "../../protocol";
 import { h } from "../../ui/dom";
 import type { Drawn, Host, Section } from "../host";
+import { beside } from "./beside";
 import type { Block, Info, Place } from "./block";
+import { caseOf } from "./cases";
 import { chart } from "./chart";
 import { folded } from "./folded";
+import { glances } from "./glances";
 import { graph } from "./graph";
+import { items } from "./items";
 import { list } from "./list";
 import { panels } from "./panels";
 import { table } from "./table";
 import { text } from "./text";
 
 const BLOCKS: { readonly [Kind in Info["kind"]]: Block<Extract<Info, { kind: Kind }>> } = {
-  ...{ chart, folded, graph, list, panels, table, text },
+  ...{ beside, case: caseOf, chart, folded, glances, graph, items, list, panels, table, text },
 };
 
 /** Draw blocks at the end of a section, which has this name. */

@@ -8,4 +8,3 @@ export { section as measures } from "./measure/measures";
 export { section as methods } from "./reports/methods";
 export { section as positions } from "./positions/positions";
 export { section as standalone } from "./reports/standalone";
-export { section as summary } from "./reports/summary";

@@ -53,7 +53,7 @@ def figure(
         raise InputError(f"figure: expected some of {', '.join(known)}, found none")
     if together and len(names) > _TOGETHER:
         raise InputError(f"figure: expected 1 to {_TOGETHER} measures together, found {len(names)}")
-    pairs = [_charts(dataset, name, i if together else None) for i, name in enumerate(names)]
+    pairs = [by_layer(dataset, name, i if together else None) for i, name in enumerate(names)]
     charts = [chart for pair in pairs for chart in pair]
     if together:
         charts = [_joined([curves for curves, _ in pairs])]
@@ -76,7 +76,7 @@ def figure(
     return Figure(charts, " · ".join(filter(None, parts)), about, meta, 2)
 
 
-def _charts(dataset: xr.Dataset, name: str, colour: int | None) -> tuple[Chart, Chart]:
+def by_layer(dataset: xr.Dataset, name: str, colour: int | None = None) -> tuple[Chart, Chart]:
     """A measure against the layer, and as a map. Shares go from 0 to 1, others as far as they go, with 0."""
     array = dataset[name].transpose("layer", "head")
     values, chance = np.asarray(array.values, np.float64), mean_chance_of(dataset, name)
