@@ -12,11 +12,10 @@ from headscope.core.heads import Head
 from headscope.core.maps import wrap
 from headscope.core.neurons import Neurons
 from headscope.errors import InputError
-from headscope.measures.dataset import interval_of
+from headscope.measures.dataset import interval_of, measure_names
 from headscope.reports import page
 from headscope.views.blobs import ArrayRef, Blobs, decode
 from headscope.views.blocks import section as section_of
-from headscope.views.columns import measure_names
 from headscope.views.digits import percent
 from headscope.views.explorer import Input
 from headscope.views.page import script_json

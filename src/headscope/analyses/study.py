@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
@@ -117,6 +118,8 @@ class Study:
         failed: the sections that could not be made, and why.
         absent: what is not on the page, and why.
         seen: where measures are seen that are taken on inputs of their own.
+        started: when, by the clock.
+        seconds: how long the surface measures took.
     """
 
     model: Model
@@ -138,6 +141,8 @@ class Study:
     failed: list[tuple[Entry, str]] = field(default_factory=list[tuple[Entry, str]])
     absent: dict[str, str] = field(default_factory=dict[str, str])
     seen: dict[str, Seen] = field(default_factory=dict[str, Seen])
+    started: float = field(default_factory=time.monotonic)
+    seconds: float = 0.0
     _results: dict[str, Any] = field(default_factory=dict[str, Any])
 
     @property
@@ -170,7 +175,8 @@ class Study:
                 meta["options"] = {**meta.get("options", {}), "objective": other["objective"]}
             joined = both.assign_attrs(describe(meta))
         meta = description(joined)
-        return joined.assign_attrs(describe({**meta, "absent": {**self.absent, **meta.get("absent", {})}}))
+        meta["absent"] = {**self.absent, **meta.get("absent", {})}
+        return joined.assign_attrs(describe({**meta, "seconds": round(time.monotonic() - self.started, 3)}))
 
     @property
     def gallery(self) -> Gallery:
@@ -201,8 +207,7 @@ class Study:
 
     def say_time(self, doing: str, cost: float) -> None:
         """Say what follows and how long it takes, as a multiple of the time of the surface measures."""
-        seconds = float(description(self.surface).get("seconds", 0.0)) * cost
-        self.say(f"{doing}: about {max(1, round(seconds))} s")
+        self.say(f"{doing}: about {max(1, round(self.seconds * cost))} s")
 
     def short(self) -> Iterator[Example]:
         """The inputs of the corpus that can be read on a page, whole sentences; any short ones where there are none.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import os
+import re
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -44,6 +46,25 @@ ERROR, COUNT, CHANCE, DOCUMENTS, SKEWNESS, OFFSETS = (
 )
 """What a dataset has beside a measure ``m``: ``m_se``, ``m_n``, ``m_chance``, ``m_documents``, ``m_skewness``
 and, where roles are told, ``m_offsets``."""
+
+ORDER = (
+    *("distance_pixels", "distance_seconds", "locality", "locality_seconds", "same_row", "same_column"),
+    "previous",
+    "current",
+    "next",
+    "first",
+    "cls",
+    *("to_register", "to_artefact", "after_sound"),
+    "sep",
+    "sep_sep",
+    "rest_sep",
+    "punctuation",
+    *("distance_share", "diagonality"),
+    "largest",
+    "entropy",
+    "entropy_first",
+)
+"""The order in which a reader meets the measures; others follow by name, entropies last."""
 
 
 def dataset(
@@ -184,6 +205,22 @@ def names(dataset: xr.Dataset) -> list[str]:
     return [name for name in map(str, dataset.data_vars) if measure_of(dataset, name) == name]
 
 
+def measure_names(dataset: xr.Dataset) -> list[str]:
+    """The measures of a dataset over ``(layer, head)``, in reading order. `InputError` when there is none."""
+    measures = [name for name in names(dataset) if set(dataset[name].dims) == {"layer", "head"}]
+    if not measures:
+        variables = ", ".join(map(str, dataset.data_vars)) or "nothing"
+        raise InputError(f"dataset: expected measures over (layer, head), found {variables}")
+
+    def rank(name: str) -> tuple[float, float, str]:
+        if name in ORDER:
+            return ORDER.index(name), 0, name
+        number = re.fullmatch(r"offset([+-]\d+)", name)
+        return ORDER.index("entropy") - 0.5, float(number[1]) if number else math.inf, name
+
+    return sorted(measures, key=rank)
+
+
 def figures_of(dataset: xr.Dataset, variable: str, dims: Sequence[str] = ("layer", "head")) -> Floats:
     """The figures of a variable, ``[layer head]``; NaN where the dataset does not have it.
 
@@ -239,11 +276,10 @@ def documents_of(dataset: xr.Dataset, measure: str) -> Floats:
 def interval_of(dataset: xr.Dataset, measure: str, *, confidence: float = 0.95) -> tuple[Floats, Floats]:
     """The ends of a measure's intervals, ``[layer head]`` each; NaN with fewer than 5 effective documents."""
     value, se = figures_of(dataset, measure), error_of(dataset, measure)
-    share = dataset[measure].attrs.get("units") == "share"
     documents = documents_of(dataset, measure)
-    if share:
-        return share_interval(value, se, documents, confidence=confidence)
     skew = figures_of(dataset, measure + SKEWNESS) if measure + SKEWNESS in dataset else None
+    if dataset[measure].attrs.get("units") == "share":
+        return share_interval(value, se, documents, confidence=confidence)
     return interval(value, se, documents, confidence=confidence, skew=skew)
 
 

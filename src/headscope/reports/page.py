@@ -14,9 +14,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from headscope.core.heads import Head
-from headscope.core.modality import Kind
 from headscope.errors import InputError
-from headscope.measures.choose import choose, default_measures
 from headscope.measures.dataset import (
     count_of,
     description,
@@ -24,13 +22,12 @@ from headscope.measures.dataset import (
     figures_of,
     interval_of,
     mean_chance_of,
-    measure_of,
+    measure_names,
 )
 from headscope.reports.payload import CorpusInfo, MeasureInfo, ModelInfo, ReportPayload
 from headscope.reports.sections import Standalone, absent, methods
 from headscope.reports.summary import Summary
 from headscope.views.blobs import Blobs
-from headscope.views.columns import measure_names
 from headscope.views.explorer import Input, explorer_payload
 from headscope.views.page import page, plain_text
 from headscope.views.payload import ExplorerPayload
@@ -64,6 +61,7 @@ def report_page(
     title: str | None = None,
     exact: bool = False,
     halves: bool = False,
+    beside: xr.Dataset | None = None,
 ) -> str:
     """The report as HTML that needs nothing else: figures of every head, and the explorer behind them.
 
@@ -77,9 +75,17 @@ def report_page(
         title: the page's title; by default it names the model.
         exact: ship the maps in float32 instead of bytes (weights off by less than 0.004).
         halves: texts A and B of an input are two stretches of one text, and not a pair that the corpus has.
+        beside: the figures that stand beside the examples' grids; by default all.
     """
     payload, texts = report_payload(
-        dataset, examples, sections=sections, unseen=unseen, title=title, exact=exact, halves=halves
+        dataset,
+        examples,
+        sections=sections,
+        unseen=unseen,
+        title=title,
+        exact=exact,
+        halves=halves,
+        beside=beside,
     )
     worker = any(isinstance(section, Standalone) for section in sections)
     return page(payload, texts, bundle="report", title=payload["title"], worker=worker)
@@ -94,47 +100,43 @@ def report_payload(
     title: str | None = None,
     exact: bool = False,
     halves: bool = False,
+    beside: xr.Dataset | None = None,
 ) -> tuple[ReportPayload, dict[str, str]]:
     """What the report's page is given: the payload, and its arrays in letters by the names of their scripts."""
-    names = measure_names(dataset)
     layers = [int(layer) for layer in dataset["layer"].values]
     heads = [int(head) for head in dataset["head"].values]
-    meta = description(dataset)
-    kind: Kind = _mapping(meta, "corpus").get("kind", "text")
-    model = _model(_mapping(meta, "model"), len(layers), len(heads))
+    _check(examples, layers, heads)
+    meta, names = description(dataset), measure_names(dataset)
     value, error, count, chance = (
         np.stack([figures(dataset, name) for name in names])
         for figures in (figures_of, error_of, count_of, mean_chance_of)
     )
-    blobs = Blobs()
-    _check(examples, layers, heads)
-    where, here = seen(examples, names, value, layers, heads)
     confidence = 1 - 0.05 / value[0].size  # Bonferroni: the intervals of all heads hold at once
+    low = {name: interval_of(dataset, name, confidence=confidence)[0] for name in names}
+    where, here = seen(examples, names, value, layers, heads)
+    corpus = _mapping(meta, "corpus")
+    blobs = Blobs()
     made: list[Section] = [
         *sections,
         *absent(_mapping(meta, "absent")),
-        methods(
-            _text(_mapping(meta, "corpus").get("document")) or "",
-            int(_mapping(meta, "corpus").get("identical") or 0),
-        ),
+        methods(corpus.get("document") or "", int(corpus.get("identical") or 0)),
     ]
     shown = [info for section in made if (info := section.info(blobs)) is not None]
     summary = Summary(
         dataset,
         dict(zip(names, value, strict=True)),
-        {name: interval_of(dataset, name, confidence=confidence)[0] for name in names},
+        low,
         dict(zip(names, chance, strict=True)),
         layers,
         heads,
         [*sections, *unseen],
-        kind,
+        corpus.get("kind", "text"),
         shown,
         bool(examples),
     ).info(blobs)
-    defaults = {measure.name for measure in choose(default_measures(kind))}
-    subset = dataset[[str(name) for name in dataset.data_vars if measure_of(dataset, str(name)) in defaults]]
+    model = _model(_mapping(meta, "model"), len(layers), len(heads))
     opened = [
-        _example(example, subset if subset else dataset, model, exact)
+        _example(example, dataset if beside is None else beside, model, exact)
         for example in _with_neurons(examples, sections, names, where, layers, heads)
     ]
     payload = ReportPayload(
@@ -142,7 +144,7 @@ def report_payload(
         version=1,
         title=f"Where {model['name']} looks" if title is None else plain_text(title),
         model=model,
-        corpus=_corpus(_mapping(meta, "corpus")),
+        corpus=_corpus(corpus),
         measures=[_measure(dataset[name], name, halves=halves) for name in names],
         layers=layers,
         heads=heads,

@@ -22,14 +22,12 @@ from headscope.corpora.given import AnnotatedCorpus, PromptCorpus
 from headscope.corpora.shipped import shipped
 from headscope.errors import FewError, HeadscopeWarning, InputError, UnknownError
 from headscope.live.standalone import carry
-from headscope.measures.dataset import describe, description
 from headscope.models import Model
 from headscope.models.model import expect_attention, expect_text_alone
 from headscope.models.perceive import WHAT, expect_reads, reads
 from headscope.reports.page import report_page
 from headscope.reports.sections import Failed, Standalone
 from headscope.runs.batches import reader_of
-from headscope.runs.forward import hand_back
 from headscope.views.section import Section
 
 LIVE_TEXT = "She sold the old house because it was too small for her growing family."
@@ -213,10 +211,11 @@ def report(
 
 def _page(study: Study, title: str | None, standalone: Standalone | None) -> str:
     """The whole page. The surface measures must be there; any other section may fail."""
-    started = time.monotonic()
+    paired = _paired(study.corpus)
     surface = analyses()["measure"]
     measure = surface.load(surface.function)
     study.figures.append(measure(study.model, study.corpus, **study.run))
+    study.seconds = time.monotonic() - study.started
     made: dict[str, list[Section]] = {}
     order = list(analyses())
     for analysis, entry in sorted(
@@ -226,8 +225,6 @@ def _page(study: Study, title: str | None, standalone: Standalone | None) -> str
         if entry.name in study.sections or (accompanies and study.corpus.kind in entry.of):
             made[entry.name] = _made(study, analysis, entry)
     dataset = study.dataset
-    seconds = round(time.monotonic() - started, 3)
-    dataset = dataset.assign_attrs(describe({**description(dataset), "seconds": seconds}))
     shown: list[Section] = []
     unseen: list[Section] = []
     places = {name: entry.place(causal=study.model.causal) for name, (_, entry) in available().items()}
@@ -236,14 +233,14 @@ def _page(study: Study, title: str | None, standalone: Standalone | None) -> str
             (shown if name in study.sections or isinstance(section, Failed) else unseen).append(section)
     if standalone is not None:
         shown.append(standalone)
-    halves = "other_sentence" in dataset or "a_to_b" in dataset
     return report_page(
         dataset,
         study.inputs,
         sections=shown,
         unseen=unseen,
         title=title,
-        halves=halves and not _paired(study.corpus),
+        halves=not paired and ("other_sentence" in dataset or "a_to_b" in dataset),
+        beside=study.surface,
     )
 
 
@@ -259,7 +256,6 @@ def _paired(corpus: Corpus) -> bool:
 
 def _made(study: Study, analysis: Analysis, entry: Entry) -> list[Section]:
     """A section, or one that says why it could not be made."""
-    hand_back(study.model.module)
     if entry.doing:
         study.say_time(entry.doing, entry.cost)
     model = replace(study.model, allow_unknown=study.model.allow_unknown and not entry.language)

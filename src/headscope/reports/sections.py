@@ -95,7 +95,7 @@ def absent(reasons: Mapping[str, Any]) -> list[Section]:
 
 def methods(document: str, same: int = 0) -> Section:
     """What each figure means, what was taken as one document, and how many are the same as one before."""
-    unit = f" (here {document})" if document else ""
+    unit = f" (here {plain_text(document)})" if document else ""
     return Ready(
         MethodsSection(
             kind="methods",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
@@ -13,9 +12,8 @@ from headscope.core.arrays import AnyFloats, Singles
 from headscope.core.maps import AttentionMaps
 from headscope.core.modality import Kind
 from headscope.core.tokens import Tokens
-from headscope.errors import InputError
 from headscope.measures.choose import choose
-from headscope.measures.dataset import names
+from headscope.measures.dataset import measure_names
 from headscope.measures.measure import Measure, mask
 from headscope.measures.single import row_statistic
 from headscope.views.inputs import Included
@@ -23,25 +21,6 @@ from headscope.views.page import plain_text
 
 if TYPE_CHECKING:
     import xarray as xr
-
-ORDER = (
-    *("distance_pixels", "distance_seconds", "locality", "locality_seconds", "same_row", "same_column"),
-    "previous",
-    "current",
-    "next",
-    "first",
-    "cls",
-    *("to_register", "to_artefact", "after_sound"),
-    "sep",
-    "sep_sep",
-    "rest_sep",
-    "punctuation",
-    *("distance_share", "diagonality"),
-    "largest",
-    "entropy",
-    "entropy_first",
-)
-"""The order in which a reader meets the measures; others follow by name, entropies last."""
 
 PER_INPUT: Mapping[Kind | Literal["talk"], Sequence[str]] = {
     "text": ("previous", "next", "current", "first", "sep", "entropy"),
@@ -69,28 +48,6 @@ class HeadColumn(NamedTuple):
     units: str
     of: Literal["input", "corpus"]
     values: Singles
-
-
-def measure_names(dataset: xr.Dataset) -> list[str]:
-    """The measures of a dataset over ``(layer, head)``, in reading order. `InputError` when there is none."""
-    measures = [name for name in names(dataset) if set(dataset[name].dims) == {"layer", "head"}]
-    if not measures:
-        variables = ", ".join(map(str, dataset.data_vars)) or "nothing"
-        raise InputError(f"dataset: expected measures over (layer, head), found {variables}")
-
-    def rank(name: str) -> tuple[int, bool, float, str]:
-        if name in ORDER:
-            return (ORDER.index(name), False, 0.0, name)
-        return (ORDER.index("entropy") - 1, True, _offset(name), name)
-
-    return sorted(measures, key=rank)
-
-
-def _offset(name: str) -> float:
-    try:
-        return float(name.removeprefix("offset")) if name.startswith("offset") else math.inf
-    except ValueError:
-        return math.inf
 
 
 def from_input(included: Included) -> list[HeadColumn]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -135,12 +136,10 @@ def blocks(included: Included, side: int = 1) -> PatchBlocks | None:
     if side < 2 and per_query * len(maps.query) <= WHOLE:
         return None
     most = int(np.sqrt((~np.isnan(boxes[:, 0])).sum()))
-    side = max(2, side)
-    grouped = blocked(maps.query, side)
-    while per_query * len(grouped.tokens) > WHOLE and side < most:
-        side += 1
-        grouped = blocked(maps.query, side)
-    return grouped
+    for size in count(max(2, side)):
+        grouped = blocked(maps.query, size)
+        if per_query * len(grouped.tokens) <= WHOLE or size >= most:
+            return grouped
 
 
 def in_words(included: Included, blocks: PatchBlocks) -> str:

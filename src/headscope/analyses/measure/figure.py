@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.errors import InputError
-from headscope.measures.dataset import mean_chance_of, means_over
+from headscope.measures.dataset import mean_chance_of, means_over, measure_names
 from headscope.views.charts import (
     Chart,
     ChartAxis,
@@ -22,7 +22,6 @@ from headscope.views.charts import (
     points,
     texts,
 )
-from headscope.views.columns import measure_names
 from headscope.views.page import plain_text
 
 _TOGETHER = 12

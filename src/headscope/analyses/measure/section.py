@@ -13,14 +13,13 @@ from headscope.core.counts import plural
 from headscope.core.modality import Kind
 from headscope.measures.confidence import CONFIDENCE
 from headscope.measures.conversation import CONVERSATION
-from headscope.measures.dataset import description, means_over
+from headscope.measures.dataset import description, means_over, measure_names
 from headscope.measures.dataset import table as tidy_table
 from headscope.measures.gradients import FIGURE_3
 from headscope.measures.patterns import PATTERNS
 from headscope.runs.rare import with_rarest
 from headscope.views import blocks
 from headscope.views.blocks import Block, PanelInfo, PanelsBlock, rows_of
-from headscope.views.columns import measure_names
 from headscope.views.payload import SectionInfo
 from headscope.views.section import Ready, Section
 
