@@ -31,8 +31,15 @@ import calibration_treebank
 import numpy as np
 
 from headscope.core.arrays import Floats
-from headscope.statistics.jackknife import above, effective, error, interval, share_interval, skewness
-from headscope.statistics.significance import false_discovery
+from headscope.statistics.jackknife import (
+    above,
+    effective,
+    error,
+    false_discovery,
+    interval,
+    share_interval,
+    skewness,
+)
 
 Part = Callable[[int, int, int], str]
 """Makes a table, given how many runs, the seed, and how many processes."""
@@ -122,8 +129,7 @@ def population(inputs: int) -> tuple[list[str], dict[str, Floats], dict[str, Flo
     import headscope as hs
     from headscope.measures.choose import choose
     from headscope.measures.sums import Documents
-    from headscope.runs.batches import examples, over_blocks
-    from headscope.runs.options import RunOptions
+    from headscope.runs.batches import RunOptions, examples, over_blocks
     from headscope.runs.task import Task
 
     wanted = list(WANTED)

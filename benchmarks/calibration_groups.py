@@ -22,8 +22,7 @@ from headscope.analyses.compare.groups.statistics import Length, held_equal
 from headscope.core.arrays import Floats, Ints
 from headscope.statistics.bootstrap import bootstrap
 from headscope.statistics.design import Design, differences
-from headscope.statistics.draws import Tested
-from headscope.statistics.permutation import permute
+from headscope.statistics.permutation import Tested, permute
 
 HEADS, MEASURES = 72, 16
 LEVEL = 0.05

@@ -30,7 +30,7 @@ from headscope.engines import Here, Processes
 from headscope.measures.choose import choose
 from headscope.models import Model
 from headscope.runs.batches import BLOCK, cut
-from headscope.runs.outcome import SentBlock
+from headscope.runs.checkpoint import SentBlock
 from headscope.runs.task import Task
 
 MEASURES = ["surface"]

@@ -21,7 +21,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 import headscope as hs
 from headscope.corpora import Example
-from headscope.models.audio import spoken
+from headscope.models.perceive import spoken
 
 RATE, SECONDS = 16_000, 2
 WORDS = ("ba", "de", "fi", "go", "hu", "ka", "le", "mi")

@@ -22,7 +22,7 @@ from headscope.core.link import Link, Named, Span, as_links
 from headscope.core.pictures import picture_of
 from headscope.core.region import Region, Runs
 from headscope.errors import RunError
-from headscope.runs.outcome import Shard
+from headscope.runs.checkpoint import Shard
 from tests.helpers import golden, workspace
 from tests.helpers.small_models import save_gpt2, small_roberta
 

@@ -16,9 +16,8 @@ import numpy as np
 import headscope as hs
 from headscope.analyses.roles.statistics import ROLES
 from headscope.core.tokens import Tokens
-from headscope.measures.choose import GROUPS
+from headscope.measures.choose import GROUPS, row_statistic, surface
 from headscope.measures.measure import Measure
-from headscope.measures.single import row_statistic, surface
 from headscope.measures.sources import BIBTEX
 from headscope.models.perceive import WHAT
 

@@ -38,8 +38,6 @@ from .analyses.tables import table as table
 from .analyses.why.cite import cite as cite
 from .analyses.why.run import why as why
 from .analyses.writes.run import writes as writes
-from .attention.edit import ablate as ablate
-from .attention.edit import edit as edit
 from .attention.generate import generate as generate
 from .attention.load import load as load
 from .attention.one import capture as capture
@@ -48,6 +46,8 @@ from .attention.qkfile import open_qk as open_qk
 from .attention.qkfile import save_qk as save_qk
 from .attention.recorded import from_qk as from_qk
 from .attention.whatif import WhatIf as WhatIf
+from .attention.whatif import ablate as ablate
+from .attention.whatif import edit as edit
 from .core.grid import Frames as Frames
 from .core.grid import Grid as Grid
 from .core.heads import Head as Head
@@ -55,10 +55,10 @@ from .core.link import Link as Link
 from .core.link import Span as Span
 from .core.maps import AttentionMaps as AttentionMaps
 from .core.maps import wrap as wrap
-from .core.modality import Picture as Picture
-from .core.modality import Sound as Sound
 from .core.region import Region as Region
 from .core.store import open_maps as open_maps
+from .core.tokens import Picture as Picture
+from .core.tokens import Sound as Sound
 from .core.tokens import Tokens as Tokens
 from .errors import HeadscopeError as HeadscopeError
 from .live.explore import explore as explore

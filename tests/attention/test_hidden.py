@@ -14,10 +14,10 @@ from safetensors.numpy import load_file, save_file
 from torch import Tensor
 
 import headscope as hs
-from headscope.attention.edit import replace
 from headscope.attention.neurons import norms
 from headscope.attention.parts import group
 from headscope.attention.recording import recording
+from headscope.attention.whatif import replace
 from headscope.core.maps import AttentionMaps
 from headscope.models import Model
 from tests.helpers.families import CAPTURED, DECODERS, Family, build, each, family

@@ -12,8 +12,8 @@ import torch
 import transformers
 
 import headscope as hs
-from headscope.attention.edit import replace
 from headscope.attention.recording import recording
+from headscope.attention.whatif import replace
 from headscope.errors import HeadscopeWarning, InputError, RefusedError, UnknownError
 from headscope.models import Model
 from headscope.views.explorer import Input, explorer_payload

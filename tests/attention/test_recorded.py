@@ -18,7 +18,7 @@ from headscope.attention.recorded import Recorded
 from headscope.attention.recording import recording
 from headscope.core.maps import AttentionMaps
 from headscope.errors import InputError
-from headscope.measures.single import surface
+from headscope.measures.choose import surface
 from headscope.views.view import View
 from tests.helpers.families import build, family
 from tests.helpers.typed import Typed

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch.nn import functional
 
+from headscope.attention.objective import natural
 from headscope.attention.one import prepare
-from headscope.attention.scalar import natural
 from headscope.models.model import Model
 from tests.helpers.families import build, family
 

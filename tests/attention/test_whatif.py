@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import headscope as hs
-from headscope.attention.edit import edit
+from headscope.attention.whatif import edit
 from headscope.errors import InputError
 from headscope.models import Model
 from tests.helpers.families import build, family

@@ -18,7 +18,7 @@ import headscope as hs
 from hatch_build import find_node
 from headscope.analyses.reproduce import Typed
 from headscope.models import Model
-from headscope.runs.provenance import COMMAND
+from headscope.runs.options import COMMAND
 from tests.helpers import once
 from tests.helpers.page_controls import ALL
 from tests.helpers.patience import PATIENCE, eventually

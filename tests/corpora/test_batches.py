@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from headscope.core.tokens import Tokens
 from headscope.corpora import Example, blocks
 from headscope.corpora.batches import checked
-from headscope.corpora.content import content
+from headscope.corpora.example import content
 from headscope.errors import InputError
 
 DOCUMENTS = st.lists(st.lists(st.integers(1, 20), min_size=1, max_size=9), min_size=1, max_size=12)

@@ -9,7 +9,7 @@ import pytest
 
 from headscope import corpora
 from headscope.corpora import Mention
-from headscope.corpora.entities import mentions
+from headscope.corpora.example import mentions
 from headscope.errors import CorpusError, HeadscopeWarning
 
 SENTENCE = """\

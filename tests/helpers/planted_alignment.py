@@ -11,9 +11,9 @@ import torch
 from headscope.attention.record import AttentionRecord
 from headscope.core.heads import Head
 from headscope.corpora import Example
-from headscope.corpora.speech import heard_in
+from headscope.corpora.readers import heard_in
 from headscope.models import Model
-from headscope.models.audio import spoken
+from headscope.models.perceive import spoken
 
 VOCABULARY = [
     "The", "cat", "sat", "on", "a", "mat", "and", "it", "was", "late", "so", "she", "opened", "bridge",

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from headscope.runs.checkpoint import Folder
-from headscope.runs.outcome import Failure, Outcome, SentBlock, Shard
+from headscope.runs.checkpoint import Failure, Folder, Outcome, SentBlock, Shard
 from headscope.runs.reduce import RunUnits, reduce
 
 IDENTITY: Mapping[str, Any] = {

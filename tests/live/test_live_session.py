@@ -19,7 +19,7 @@ from headscope.live import session
 from headscope.live.frames import pack
 from headscope.live.session import Live
 from headscope.models import Model
-from headscope.models.untrained import reinitialise
+from headscope.models.weights import reinitialise
 from tests.helpers import golden
 from tests.helpers.small_models import sharpen, small_roberta, translator
 from tests.helpers.small_tokenizers import byte_level

@@ -11,8 +11,8 @@ import torch
 from headscope import corpora
 from headscope.analyses.links import run
 from headscope.attention.load import load as hs_load
+from headscope.attention.objective import natural
 from headscope.attention.one import capture, gradients, prepare
-from headscope.attention.scalar import natural
 from headscope.core.link import Link, Span
 from headscope.core.maps import wrap
 from headscope.errors import HeadscopeWarning, InputError

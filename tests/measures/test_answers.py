@@ -12,8 +12,8 @@ import headscope as hs
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
 from headscope.measures.answers import ANSWERS
+from headscope.measures.choose import surface
 from headscope.measures.dataset import description, names
-from headscope.measures.single import surface
 from headscope.models import Model
 from tests.helpers.small_models import llava_parts
 

@@ -7,7 +7,7 @@ import pytest
 
 import headscope as hs
 from headscope.core.tokens import Tokens
-from headscope.measures.single import surface
+from headscope.measures.choose import surface
 
 PIECES = ["[CLS]", "a", "b", "[SEP]", "c", "[SEP]"]
 TEXTS = np.array([-1, 0, 0, -1, 1, -1])

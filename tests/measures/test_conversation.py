@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 
 import headscope as hs
 from headscope.errors import InputError
-from headscope.measures.single import surface
+from headscope.measures.choose import surface
 
 
 def answer(classes: dict[str, list[int]], rows: list[list[int]]) -> hs.AttentionMaps:

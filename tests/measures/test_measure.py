@@ -11,9 +11,8 @@ import pytest
 import headscope as hs
 from headscope.core.tokens import Tokens
 from headscope.errors import InputError
-from headscope.measures.choose import choose, parse
+from headscope.measures.choose import choose, parse, surface
 from headscope.measures.measure import pair_measure, row_measure
-from headscope.measures.single import surface
 
 WEIGHTS = np.array([[1.0, 0, 0, 0], [0.5, 0.5, 0, 0], [0.2, 0.3, 0.5, 0], [0.1, 0.2, 0.3, 0.4]])
 

@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 import headscope as hs
 from headscope.attention.one import prepare
 from headscope.errors import InputError
-from headscope.measures.choose import default_measures
+from headscope.measures.choose import default_measures, surface
 from headscope.measures.dataset import description, names
 from headscope.measures.measure import pair_measure
 from headscope.measures.pictures import PICTURES
-from headscope.measures.single import surface
 from tests.helpers.small_models import seeing
 
 

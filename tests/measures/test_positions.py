@@ -10,10 +10,9 @@ from numpy.testing import assert_allclose
 
 import headscope as hs
 from headscope.errors import InputError
-from headscope.measures.choose import choose, parse
+from headscope.measures.choose import choose, parse, surface
 from headscope.measures.measure import Measure
 from headscope.measures.positions import distances, positions
-from headscope.measures.single import surface
 from headscope.models import Model
 
 TEXTS = [

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import headscope as hs
 from headscope.attention.one import prepare
 from headscope.errors import InputError
+from headscope.measures.choose import surface
 from headscope.measures.dataset import names
-from headscope.measures.single import surface
 from headscope.measures.sounds import SOUNDS
 from tests.helpers.small_models import whisper_parts
 

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 import headscope as hs
 from headscope.core.tokens import Tokens
 from headscope.errors import InputError
-from headscope.measures.choose import choose
+from headscope.measures.choose import choose, surface
 from headscope.measures.dataset import names
 from headscope.measures.measure import selection, without
-from headscope.measures.single import surface
 from headscope.measures.surface import MEASURES
 
 PIECES = ["[CLS]", "cats", ".", "[SEP]"]

@@ -15,7 +15,7 @@ import headscope as hs
 from headscope.core.audio import heard
 from headscope.errors import InputError
 from headscope.models import Model
-from headscope.models.audio import spoken
+from headscope.models.perceive import spoken
 from tests.helpers.small_models import save_whisper, whisper_parts
 
 TONE = 0.5 * np.sin(np.arange(8000) * 2 * np.pi * 200 / 16000)

@@ -15,7 +15,7 @@ import transformers
 import headscope as hs
 from headscope import contribution, corpora
 from headscope.errors import InputError, ModelError
-from headscope.models import Model, untrained
+from headscope.models import Model
 from headscope.runs import batches, passes
 from headscope.runs.identity import weights
 from tests.helpers.presence import needs
@@ -181,7 +181,7 @@ def test_the_untrained_self_of_a_model_is_left_out_of_its_report(
     left_out = "not compared with itself untrained"
     assert left_out not in page(whole)
     assert f"{left_out}: it is in several devices" in page(hs.load(folder, device=placed("cpu", "disk")))
-    monkeypatch.setattr(untrained, "LARGE", 100)
+    monkeypatch.setattr("headscope.models.weights.LARGE", 100)
     alone = page(whole, "probes")
     assert f"{left_out}: that is a second model of 0.0 GB" in alone
     assert "The re-initialised network is left out: that is a second model" in alone

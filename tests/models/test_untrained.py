@@ -10,7 +10,7 @@ import transformers
 from torch import nn
 
 from headscope.errors import InputError
-from headscope.models.untrained import reinitialise
+from headscope.models.weights import reinitialise
 from tests.helpers.small_models import sizes
 
 SMALL: dict[str, Any] = {"vocab_size": 50, **sizes(16, 2, 2, inner=20)}

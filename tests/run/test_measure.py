@@ -21,14 +21,13 @@ from headscope.attention.one import capture
 from headscope.core.tokens import Tokens
 from headscope.corpora import Example
 from headscope.errors import InputError, RefusedError, RunError
-from headscope.measures.choose import choose
+from headscope.measures.choose import choose, surface
 from headscope.measures.dataset import names
 from headscope.measures.measure import selection
-from headscope.measures.single import surface
 from headscope.measures.sums import Documents
 from headscope.models import Model
 from headscope.runs.batches import cut
-from headscope.runs.provenance import COMMAND
+from headscope.runs.options import COMMAND
 from headscope.runs.task import Task
 from tests.helpers.run_sample import Fails
 from tests.helpers.small_models import FAMILIES, small
@@ -74,8 +73,8 @@ def from_maps(
     """The same figures from whole maps, one input at a time. `sight(layer, tokens)` is what a row may see."""
     chosen = choose(wanted)
     gathered = Documents(wanted)
+    from headscope.measures.choose import row_statistic
     from headscope.measures.dataset import dataset
-    from headscope.measures.single import row_statistic
 
     for example in corpus:
         ids = torch.tensor(example.tokens.ids)[None]

@@ -20,9 +20,9 @@ import headscope as hs
 from headscope.attention.recording import recording
 from headscope.core.tokens import Tokens
 from headscope.corpora import Example
+from headscope.measures.choose import surface
 from headscope.measures.dataset import chance_of
 from headscope.measures.patterns import SINK_TOKENS
-from headscope.measures.single import surface
 from headscope.models import Model
 from headscope.runs.rows import RowSums
 from tests.helpers.families import Family, build, family

@@ -24,8 +24,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from headscope.errors import HeadscopeWarning, InputError, RunError
-from headscope.runs.checkpoint import Folder
-from headscope.runs.outcome import Outcome, SentBlock, Shard
+from headscope.runs.checkpoint import Folder, Outcome, SentBlock, Shard
 from headscope.runs.parts import merge_parts, write_part
 from headscope.runs.reduce import Reduced, reduce
 from headscope.runs.safefile import BrokenFileError, FormatError, decode, encode

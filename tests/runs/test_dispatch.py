@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from headscope.corpora import Example
 from headscope.errors import HeadscopeError, HeadscopeWarning, InputError, ModelError, RunError
+from headscope.runs.checkpoint import SentBlock
 from headscope.runs.engines import dispatch, worker
 from headscope.runs.engines.dispatch import AHEAD, DEATHS, WINDOW, Dispatch, Slot
 from headscope.runs.engines.transfer import answer
-from headscope.runs.outcome import SentBlock
 
 ABOUT = {"threads": 1}
 

@@ -17,8 +17,8 @@ from headscope.errors import HeadscopeWarning, UnknownError
 from headscope.measures.dataset import description
 from headscope.models import Model
 from headscope.models.pieces import unknown_ids
-from headscope.runs import inputs as watched
-from headscope.runs.inputs import Inputs
+from headscope.runs import estimate as watched
+from headscope.runs.estimate import Inputs
 from tests.helpers.small_models import small_bert
 from tests.helpers.small_tokenizers import byte_level, demo, listed, roberta, unigram
 

@@ -12,9 +12,8 @@ from scipy import stats
 
 from headscope.errors import InputError
 from headscope.statistics.design import Design, differences
-from headscope.statistics.draws import adjusted
-from headscope.statistics.permutation import permute
-from headscope.statistics.significance import false_discovery
+from headscope.statistics.jackknife import false_discovery
+from headscope.statistics.permutation import adjusted, permute
 
 Array = np.ndarray
 

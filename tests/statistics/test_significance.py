@@ -7,9 +7,9 @@ import xarray as xr
 
 from headscope.analyses.distance.arrangement import same_layer
 from headscope.statistics.design import Design
+from headscope.statistics.jackknife import false_discovery, p_value
 from headscope.statistics.permutation import permute
 from headscope.statistics.resample import HeldOut
-from headscope.statistics.significance import false_discovery, p_value
 
 
 def test_what_was_observed_is_one_of_the_draws() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from headscope.core.maps import AttentionMaps
 from headscope.core.tokens import Tokens
-from headscope.measures.single import surface
+from headscope.measures.choose import surface
 from headscope.views.columns import PER_INPUT, from_input
 from headscope.views.inputs import Included
 from tests.helpers.heard_sample import alike, cross

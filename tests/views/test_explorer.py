@@ -14,9 +14,8 @@ from PIL import Image
 from headscope.core.grid import Grid
 from headscope.core.heads import Head
 from headscope.core.maps import AttentionMaps
-from headscope.core.modality import Picture
 from headscope.core.neurons import Neurons
-from headscope.core.tokens import Tokens
+from headscope.core.tokens import Picture, Tokens
 from headscope.errors import HeadscopeWarning, InputError
 from headscope.views import explorer, highlights
 from headscope.views.blobs import Blobs, decode

@@ -11,9 +11,8 @@ import pytest
 from headscope.core.grid import Grid
 from headscope.core.link import Link, Span
 from headscope.core.maps import AttentionMaps
-from headscope.core.modality import Picture
 from headscope.core.region import Region
-from headscope.core.tokens import Tokens
+from headscope.core.tokens import Picture, Tokens
 from headscope.errors import HeadscopeWarning, InputError
 from headscope.views.explorer import explorer_payload
 from headscope.views.gold import of_parts

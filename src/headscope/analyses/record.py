@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from headscope.core import lazy
 
 if TYPE_CHECKING:
-    from headscope.core.modality import Kind
+    from headscope.core.tokens import Kind
 
 ANY: tuple[Kind, ...] = ("text", "images", "sounds")
 """Inputs of any kind."""

@@ -24,8 +24,8 @@ from headscope.corpora.readable import readable
 from headscope.errors import HeadscopeWarning
 from headscope.measures.dataset import describe, description
 from headscope.models import Model
-from headscope.runs.inputs import english
-from headscope.runs.inputs import told_once as told_once
+from headscope.runs.estimate import english
+from headscope.runs.estimate import told_once as told_once
 from headscope.views.explorer import Input
 from headscope.views.gold import of_parts
 from headscope.views.payload import Pin

@@ -3,7 +3,7 @@
 Three things are checked on a small input, for every attention call: rows sum to 1 (or to 1 minus a declared sink);
 the weights recomputed from what was recorded (q, k, scaling, bias, softcap, mask, sinks) equal those the model used;
 and an edit of the weights changes the output. And recording itself must leave the output as it was. A model with a
-weight that is no finite number is refused by its name (`headscope.models.finite`).
+weight that is no finite number is refused by its name (`headscope.models.weights`).
 
 Whether padding moves an input (a convolution over tokens sees it, for one) is measured, not refused: corpora then go
 through such a model in batches of inputs of equal length.
@@ -30,12 +30,12 @@ from headscope.attention.recording import evaluating, recording, route
 from headscope.attention.refuse import chunked
 from headscope.attention.windows import placed
 from headscope.errors import HeadscopeError, RefusedError
-from headscope.models.audio import listened
-from headscope.models.finite import expect_finite
 from headscope.models.model import Model, uncached
+from headscope.models.perceive import listened
 from headscope.models.pictures import looked, rows_of
 from headscope.models.rotary import unscaled
 from headscope.models.vocabulary import Vocabulary, vocabulary
+from headscope.models.weights import expect_finite
 from headscope.models.within import virtual_tokens
 
 _READERS = ("self", "encoder", "text", "language")

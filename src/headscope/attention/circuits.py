@@ -15,11 +15,19 @@ import torch
 from torch import Tensor, nn
 
 from headscope.attention.linear import HeadWriter, LinearCall, StreamLayer
-from headscope.attention.norms import FrozenNorm, frozen_norm, no_stream
 from headscope.attention.one import output_of, prepare
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import Hooks, entered, entering
-from headscope.attention.residual import at_the_end, attending, followed, rows_of, unembedding
+from headscope.attention.residual import (
+    FrozenNorm,
+    at_the_end,
+    attending,
+    followed,
+    frozen_norm,
+    no_stream,
+    rows_of,
+    unembedding,
+)
 from headscope.attention.stream import Read
 from headscope.core.tokens import Tokens
 from headscope.models.model import Model

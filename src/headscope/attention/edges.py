@@ -20,10 +20,10 @@ import torch
 from torch import Tensor, nn
 
 from headscope.attention.linear import PLACED, TOKEN, block_of
-from headscope.attention.norms import no_stream
 from headscope.attention.one import output_of
 from headscope.attention.outputs import Outputs
 from headscope.attention.recording import Hooks, afresh, entered, entering, evaluating, first, with_first
+from headscope.attention.residual import no_stream
 from headscope.core.heads import Head
 from headscope.models.model import Model
 

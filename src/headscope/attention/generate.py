@@ -11,9 +11,19 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from headscope.attention.axes import after_virtual, sides
 from headscope.attention.one import describe, prepare, running, tokens_of
-from headscope.attention.parts import Parts, agreed, assemble, from_ids, group, numpy_of, seen_by, sight_of
+from headscope.attention.parts import (
+    Parts,
+    after_virtual,
+    agreed,
+    assemble,
+    from_ids,
+    group,
+    numpy_of,
+    seen_by,
+    sides,
+    sight_of,
+)
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import Hooks, edits, recording
 from headscope.attention.windows import placed
@@ -25,7 +35,7 @@ from headscope.core.validation import Count, Expected, Seed, validated
 from headscope.errors import InputError, RefusedError
 from headscope.models.model import Model
 from headscope.models.perceive import of_tower
-from headscope.models.untrained import seeded
+from headscope.models.weights import seeded
 from headscope.models.within import virtual_tokens
 
 _BEFORE = 8

@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from headscope.attention.axes import sides
 from headscope.attention.module_inputs import say_packed
 from headscope.attention.one import (
     Captured,
@@ -23,7 +22,7 @@ from headscope.attention.one import (
     prepare,
     running,
 )
-from headscope.attention.parts import Parts, group, numpy_of
+from headscope.attention.parts import Parts, group, numpy_of, sides
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import Hooks, recording
 from headscope.attention.vision import eyes
@@ -33,9 +32,8 @@ from headscope.core.neurons import Neurons
 from headscope.core.tokens import Tokens
 from headscope.core.validation import validated
 from headscope.errors import HeadscopeWarning, InputError, RefusedError
-from headscope.models.finite import not_finite
 from headscope.models.model import Model, expect_attention
-from headscope.models.weights import held
+from headscope.models.weights import held, not_finite
 
 WINDOWED = 1024
 """Of how many positions queries and keys are kept where a layer attends in windows and adds a bias to each pair."""

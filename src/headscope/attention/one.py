@@ -13,14 +13,13 @@ import transformers
 from torch import Tensor
 
 import headscope
-from headscope.attention.axes import sides
 from headscope.attention.implicit import NO_MIXER, through_mixers
 from headscope.attention.mixers import unseen
 from headscope.attention.module_inputs import expect_hidden, say_moved, say_packed, say_padding, taken
-from headscope.attention.parts import Parts, assemble, from_ids, group, numpy_of, seen_by
+from headscope.attention.objective import asked
+from headscope.attention.parts import Parts, assemble, from_ids, group, numpy_of, seen_by, sides
 from headscope.attention.record import AttentionRecord, Hook
 from headscope.attention.recording import evaluating, read, recording
-from headscope.attention.scalar import asked
 from headscope.attention.vision import eyes, verified
 from headscope.attention.windows import LARGEST, expected_bytes, placed
 from headscope.core.arrays import AnyFloats
@@ -38,12 +37,11 @@ from headscope.errors import (
     RunError,
     UnknownError,
 )
-from headscope.models.audio import listened
-from headscope.models.finite import not_finite
 from headscope.models.model import Model, expect_attention, expect_model, uncached
-from headscope.models.perceive import takes_ids
+from headscope.models.perceive import listened, takes_ids
 from headscope.models.pictures import looked, rows_of
 from headscope.models.pieces import of_pieces, shown_pieces
+from headscope.models.weights import not_finite
 
 ADVICE = "give text that it knows, or say --allow-unknown (allow_unknown=True of headscope.load)"
 """Where a text is not known."""

@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headscope.attention.axes import sides
 from headscope.attention.linear import KINDS, PLACED, TOKEN, LinearCall
 from headscope.attention.mixers import MIXER
 from headscope.attention.neurons import added
+from headscope.attention.parts import sides
 from headscope.attention.record import AttentionRecord
 from headscope.attention.stream import Read, Reader, Who
 from headscope.core.arrays import Bools, Floats

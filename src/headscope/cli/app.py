@@ -34,7 +34,7 @@ from headscope.core.escapes import printable
 from headscope.core.failures import out_of_memory
 from headscope.core.lazy import NO_DOCSTRINGS, missing
 from headscope.errors import HeadscopeError, InputError, ModelError, RunError
-from headscope.runs.provenance import COMMAND
+from headscope.runs.options import COMMAND
 
 GROUPS = {"compare": "What changed: groups of inputs, models, inputs, checkpoints."}
 """Commands of several words: the help of the first."""

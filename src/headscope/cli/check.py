@@ -28,7 +28,7 @@ def check(
     if named is not None and model not in (None, named):
         raise InputError(f"-m: expected one model, found {model} beside {named}")
 
-    from headscope.runs.inputs import english
+    from headscope.runs.estimate import english
 
     with warnings.catch_warnings(action="ignore", category=HeadscopeWarning):  # it is printed below
         loaded = loading.of(named or model, revision)

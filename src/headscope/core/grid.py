@@ -8,8 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from headscope.core.modality import Picture, Sound
-from headscope.core.tokens import Tokens
+from headscope.core.tokens import Picture, Sound, Tokens
 from headscope.core.validation import Count, validated
 from headscope.errors import InputError
 

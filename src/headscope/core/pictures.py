@@ -15,7 +15,7 @@ import numpy as np
 from headscope.core.arrays import Bools, Bytes
 from headscope.core.failures import reason
 from headscope.core.lazy import module
-from headscope.core.modality import Picture
+from headscope.core.tokens import Picture
 from headscope.errors import HeadscopeWarning, InputError
 
 

@@ -11,8 +11,7 @@ from headscope.core.failures import reason
 from headscope.core.mapfile import FIELDS, FORMAT
 from headscope.core.mapfile import write as save
 from headscope.core.maps import AttentionMaps
-from headscope.core.modality import Picture, Sound
-from headscope.core.tokens import Tokens
+from headscope.core.tokens import Picture, Sound, Tokens
 from headscope.core.validation import validated
 from headscope.errors import InputError
 

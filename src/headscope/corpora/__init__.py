@@ -10,20 +10,17 @@ from headscope.corpora.alignments import alignments
 from headscope.corpora.batches import Block, blocks
 from headscope.corpora.clusters import clusters
 from headscope.corpora.conll2012 import conll2012
-from headscope.corpora.corpus import Corpus
+from headscope.corpora.corpus import Corpus, distinct
 from headscope.corpora.datasets import dataset
-from headscope.corpora.distinct import distinct
 from headscope.corpora.encoder import Counts, Encoder
 from headscope.corpora.example import Example, Mention
 from headscope.corpora.given import corpus_of as _corpus_of  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from headscope.corpora.images import builtin_images, images
-from headscope.corpora.links import from_class, linked, links
-from headscope.corpora.negations import negations
+from headscope.corpora.links import from_class, linked, links, negations
 from headscope.corpora.pairs import pairs
 from headscope.corpora.prompts import prompts
-from headscope.corpora.readers import builtin, jsonl, text, texts
+from headscope.corpora.readers import builtin, jsonl, spoken, text, texts
 from headscope.corpora.sounds import builtin_sounds, sounds
-from headscope.corpora.speech import spoken
 from headscope.corpora.tables import table
 from headscope.corpora.treebank import builtin_trees, conllu, word_heads
 

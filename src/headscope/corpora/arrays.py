@@ -6,8 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 
-from headscope.corpora.line import Line
-from headscope.corpora.sources import suffix_of
+from headscope.corpora.sources import Line, suffix_of
 from headscope.errors import CorpusError
 
 _LOOKED = 1 << 20  # characters of a file of another name that have to be JSON

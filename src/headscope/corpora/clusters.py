@@ -10,8 +10,7 @@ from typing import Any, NamedTuple, cast
 
 from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus, Item
-from headscope.corpora.entities import Unmatched, withheld
-from headscope.corpora.example import Example, Mention
+from headscope.corpora.example import Example, Mention, Unmatched, withheld
 from headscope.corpora.files import Line, Paths
 from headscope.corpora.jsonlines import KINDS, DocumentNumbers, json_object, strings
 from headscope.corpora.readers import JSON_LINES

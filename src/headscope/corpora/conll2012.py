@@ -12,8 +12,7 @@ from typing import NamedTuple
 from headscope.core.validation import validated
 from headscope.corpora import collins
 from headscope.corpora.corpus import Corpus
-from headscope.corpora.entities import Brackets, Read, Unmatched, withheld
-from headscope.corpora.example import Example
+from headscope.corpora.example import Brackets, Example, Read, Unmatched, withheld
 from headscope.corpora.files import Line, Paths, WordError
 from headscope.corpora.kinds import BEGIN
 from headscope.corpora.treebank import MOST_WORDS, expect_end

@@ -7,17 +7,17 @@ import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from copy import copy
 from functools import partial
+from hashlib import blake2b
 from typing import Annotated, Protocol
 
 import numpy as np
 
 from headscope.core.failures import Bounded
-from headscope.core.modality import Kind
-from headscope.core.tokens import Tokens
+from headscope.core.tokens import Kind, Tokens
 from headscope.core.validation import Count, Expected, expect, validated
 from headscope.corpora import packing
 from headscope.corpora.encoder import Counts, Encoder
-from headscope.corpora.example import Example
+from headscope.corpora.example import Example, spelled_out
 from headscope.corpora.files import Files, Line, Paths
 from headscope.errors import CorpusError, HeadscopeWarning, InputError
 
@@ -318,3 +318,55 @@ def _words(tokens: Tokens) -> tuple[int, int]:
     goes_on = moves == 0
     begins = np.count_nonzero(goes_on[1:] > goes_on[:-1]) + np.count_nonzero(goes_on[:1])
     return len(inside) - int(np.count_nonzero(goes_on)), int(begins)
+
+
+@validated
+def distinct(corpus: Corpus) -> Corpus:
+    """A corpus without the documents that are the same as one before.
+
+    Documents are the same where all that is read and annotated is; a document is held in memory as it is read, and a
+    hash of each thereafter. Without it a document that is there twice is two, so that errors by document are too small
+    (a run says how many there are).
+
+    >>> corpus = hs.corpora.texts(["The cat sat.", "A dog barked.", "The cat sat."])
+    >>> [example.text for example in hs.corpora.distinct(corpus)]
+    ['The cat sat.', 'A dog barked.']
+    """
+    filtered = copy(corpus)
+    filtered.__dict__.update(
+        _read=partial(_once, corpus._read),  # pyright: ignore[reportPrivateUsage]
+        broken=Bounded[CorpusError](),
+        _warned=set[str](),
+    )
+    return filtered
+
+
+def _once(read: Callable[[], Read]) -> Iterator[Example | Callable[[], Example]]:
+    seen: set[bytes] = set()
+    document: list[Example] = []
+
+    def new() -> bool:
+        digest = blake2b(digest_size=16)
+        for part in (part for example in document for part in spelled_out(example)):
+            digest.update(len(part).to_bytes(8, "little") + part)
+        known = digest.digest() in seen
+        seen.add(digest.digest())
+        return not known
+
+    for item in read():
+        try:
+            example = item() if callable(item) else item
+        except CorpusError as error:
+            yield partial(_raise, error)
+            continue
+        if document and example.document != document[0].document:
+            if new():
+                yield from document
+            document = []
+        document.append(example)
+    if document and new():
+        yield from document
+
+
+def _raise(error: CorpusError) -> Example:
+    raise error

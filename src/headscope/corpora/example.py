@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+import os
+import re
+import warnings
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple, Self, cast
+
+import numpy as np
 
 from headscope.core.audio import Audio
+from headscope.core.failures import Bounded
 from headscope.core.link import Link
-from headscope.core.tokens import Tokens
-from headscope.errors import CorpusError, InputError
+from headscope.core.tokens import FIELDS, PLACES, Tokens
+from headscope.corpora.files import WordError
+from headscope.errors import CorpusError, HeadscopeWarning, InputError
 
 
 class Mention(NamedTuple):
@@ -113,3 +122,233 @@ class Example:
             if path and line.isdecimal()
             else CorpusError(self.place, None, full)
         )
+
+
+_APART = ("tokens", "image", "audio", "source")
+
+
+def content(example: Example) -> Iterator[bytes]:
+    """What is known of an example but for where it stands: its texts and what goes with them, its tokens, files."""
+    known = {
+        name: _plain(value)
+        for name, value in vars(example).items()
+        if value is not None and name not in _APART
+    }
+    yield repr(known).encode("utf-8", "surrogatepass")
+    if example.tokens is not None:
+        yield from _tokens(example.tokens)
+    for medium in (example.image, example.audio):
+        if medium is not None:
+            yield from _perceived(medium)
+
+
+_READ = ("text", "pair", "words", "pair_words", "pieces", "messages", "ids")
+_ANNOTATED = ("label", "heads", "relations", "mentions", "cue", "scope", "times", "asked")
+
+
+def spelled_out(example: Example) -> Iterator[bytes]:
+    """What a model reads of an example, and what is annotated, wherever it stands: two of the same say the same."""
+    tokens = example.tokens
+    shown = None if tokens is None else (tokens.picture or tokens.sound)
+    if tokens is not None and tokens.ids is not None:
+        yield tokens.ids.tobytes()
+        read = ("pair", "pair_words")  # of an encoder-decoder they are no tokens of it
+    else:
+        yield b"" if tokens is None else "\0".join(tokens.pieces).encode("utf-8", "surrogatepass")
+        read = _READ
+    links = None if example.links is None else [replace(link, place="") for link in example.links]
+    named = [_plain(getattr(example, name)) for name in (*read, *_ANNOTATED)]
+    yield repr((named, links)).encode("utf-8", "surrogatepass")
+    for medium in (example.image, example.audio) if shown is None else (shown,):
+        if medium is not None:
+            yield from _perceived(getattr(medium, "samples", medium))
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def _tokens(tokens: Tokens) -> Iterator[bytes]:
+    yield "\0".join(tokens.pieces).encode("utf-8", "surrogatepass")
+    for array in (getattr(tokens, name) for name in FIELDS):
+        yield b"none" if array is None else np.ascontiguousarray(array).tobytes()
+    for array in (getattr(tokens, name) for name in PLACES):
+        if array is not None:
+            yield np.ascontiguousarray(array).tobytes()
+    if tokens.picture is not None:
+        yield np.ascontiguousarray(tokens.picture.pixels).tobytes()
+    if tokens.sound is not None:
+        yield np.ascontiguousarray(tokens.sound.samples).tobytes()
+    for name, mask in tokens.classes.items():
+        yield name.encode()
+        yield np.packbits(mask).tobytes()
+
+
+def _perceived(medium: Any) -> Iterator[bytes]:
+    """A picture or a sound: the bytes of its file, or its numbers."""
+    if isinstance(medium, str | os.PathLike):
+        path = Path(cast("str | os.PathLike[str]", medium))
+        yield path.read_bytes() if os.path.isfile(path) else b"none"
+    elif isinstance(medium, tuple):
+        for part in cast("tuple[Any, ...]", medium):
+            yield from _perceived(part)
+    elif isinstance(medium, bytes):
+        yield medium
+    else:
+        array = np.ascontiguousarray(getattr(medium, "pixels", medium))
+        yield f"{array.dtype} {array.shape}".encode()
+        yield repr(array.tolist()).encode() if array.dtype.hasobject else array.tobytes()
+
+
+_BRACKET = re.compile(r"\(([^()]+)(\)?)|([^()]+)\)")
+_PART = re.compile(r"\[[0-9]{1,9}/[0-9]{1,9}\]$")
+
+
+Read = tuple[list[Mention], list[WordError]]
+"""Mentions in the order in which they open, and what is wrong with the brackets of those that are left out."""
+
+
+def mentions(entities: Sequence[tuple[int, int, str]], layout: str | None) -> Read:
+    """The mentions of one sentence.
+
+    Args:
+        entities: what ``Entity=`` says of each word, and from which word up to which that is: nothing for empty nodes,
+            so that a mention of empty nodes alone is of no word, and is passed over.
+        layout: what ``# global.Entity`` says: names parted by ``-``, of which ``eid`` (or ``GRP``) is the cluster.
+
+    A mention of several parts (``[1/2]``) is read as the words from its first part to its last. One that does not begin
+    and end in the sentence is left out. Raises `WordError` for what is no bracket, and where it cannot be told what of
+    it is the cluster.
+    """
+    field = _place(layout)
+    brackets = Brackets("Entity: ")
+    for start, end, value in entities:
+        rest = value if value != "_" else ""
+        for match in _BRACKET.finditer(rest):
+            rest = rest.replace(match[0], "", 1)
+            name = match[1] or match[3]
+            if match[1] and field is None and "-" in name:
+                wrong = (
+                    f"eid or GRP in '# global.Entity = {layout}'"
+                    if layout
+                    else f"'# global.Entity' before ({name}"
+                )
+                raise WordError(start, f"Entity: expected {wrong}, as it says what of it is the cluster")
+            entity = _entity(name, field)
+            if match[1]:
+                brackets.begin(entity, start)
+            if match[3] or match[2]:
+                brackets.end(entity, end - 1, value)
+        if rest:
+            raise WordError(start, f"Entity: expected brackets such as (e1 or e1), found {value!r}")
+    spans, wrong = brackets.mentions()
+    return _joined([mention for mention in spans if mention.start < mention.end], wrong), wrong
+
+
+class Brackets:
+    """Brackets around the mentions of one sentence, as they are read word by word.
+
+    Attributes:
+        wrong: what is wrong with those that have no partner; messages begin with `where`.
+    """
+
+    def __init__(self, where: str = "") -> None:
+        self._where = where
+        self._open: dict[str, list[int]] = {}
+        self._mentions: list[Mention | None] = []
+        self._starts: list[int] = []
+        self.wrong: list[WordError] = []
+
+    def begin(self, cluster: str, word: int) -> None:
+        """A mention of a cluster begins at a word."""
+        self._open.setdefault(cluster, []).append(len(self._starts))
+        self._starts.append(word)
+        self._mentions.append(None)
+
+    def end(self, cluster: str, word: int, value: str) -> None:
+        """The last mention of a cluster that began ends with a word, as `value` says."""
+        if not self._open.get(cluster):
+            message = f"{self._where}expected an open bracket of {cluster!r}, found its end in {value!r}"
+            self.wrong.append(WordError(max(word, 0), message))
+            return
+        number = self._open[cluster].pop()
+        self._mentions[number] = Mention(self._starts[number], word + 1, cluster)
+
+    def mentions(self) -> Read:
+        """The mentions in the order in which they begin, and what is wrong."""
+        for cluster, numbers in self._open.items():
+            for number in numbers:
+                message = f"{self._where}expected the end of {cluster!r} in the same sentence, found none"
+                self.wrong.append(WordError(self._starts[number], message))
+        return [mention for mention in self._mentions if mention is not None], self.wrong
+
+
+class Unmatched:
+    """Says once of a corpus which brackets have no partner in their sentence."""
+
+    def __init__(self) -> None:
+        self._warned = False
+
+    @contextmanager
+    def collected(self) -> Generator[list[CorpusError]]:
+        """Give a list for what is found in a pass, and warn of it at the end, which may come early."""
+        errors = Bounded[CorpusError]()
+        try:
+            yield errors
+        finally:
+            if errors and not self._warned:
+                self._warned = True
+                warnings.warn(
+                    f"left out the mentions of {errors.number:,} brackets that have no partner in their sentence, the "
+                    f"first: {errors[0]}",
+                    HeadscopeWarning,
+                    stacklevel=2,
+                )
+
+
+def withheld(words: Sequence[str]) -> str | None:
+    """What is wrong where the words of a sentence are placeholders: a corpus that is shared without its texts."""
+    blank = all(word == "[WORD]" or not word.strip("_") for word in words)
+    if not blank or (len(words) == 1 and words[0] not in ("_", "[WORD]")):  # a rule, as mails have it
+        return None
+    return (
+        f"expected words, found {words[0]} alone: the texts were withheld, and have to be put in their places"
+    )
+
+
+def _place(layout: str | None) -> int | None:
+    names = (layout or "").strip().split("-")
+    return next((names.index(name) for name in ("eid", "GRP") if name in names), None)
+
+
+def _entity(name: str, field: int | None) -> str:
+    """The cluster of a bracket, with the part of a mention of several parts."""
+    if field is None:
+        return name
+    parts = name.split("-")
+    return parts[field] if field < len(parts) else parts[0]
+
+
+def _joined(mentions: Sequence[Mention], wrong: list[WordError]) -> list[Mention]:
+    """Mentions of several parts as one, from the first part to the last."""
+    joined: list[Mention] = []
+    pending: dict[str, int] = {}
+    for mention in mentions:
+        part = _PART.search(mention.cluster)
+        if part is None:
+            joined.append(mention)
+            continue
+        number, total = map(int, part[0][1:-1].split("/"))
+        cluster = mention.cluster[: part.start()]
+        if number == 1:
+            pending[cluster] = len(joined)
+            joined.append(Mention(mention.start, mention.end, cluster))
+        elif cluster in pending:
+            first = joined[pending[cluster]]
+            joined[pending[cluster]] = Mention(first.start, mention.end, cluster)
+            if number == total:
+                del pending[cluster]
+        else:
+            message = f"Entity: expected the first part of {cluster!r} before part {number}"
+            wrong.append(WordError(mention.start, message))
+    return joined

@@ -10,8 +10,7 @@ from importlib import resources
 from pathlib import Path
 
 from headscope.corpora.arrays import elements, is_array
-from headscope.corpora.line import Line
-from headscope.corpora.sources import STDIN, Lines, expanded, form_of, opened, readable, suffix_of
+from headscope.corpora.sources import STDIN, Line, Lines, expanded, form_of, opened, readable, suffix_of
 from headscope.errors import CorpusError, InputError
 
 Paths = str | Path | Sequence[str | Path]

@@ -16,13 +16,11 @@ from headscope.core.validation import Expected, InPlace, taken_as
 from headscope.corpora.clusters import sentences_of
 from headscope.corpora.corpus import Corpus, Read
 from headscope.corpora.datasets import dataset
-from headscope.corpora.entities import Unmatched
-from headscope.corpora.example import Example
+from headscope.corpora.example import Example, Unmatched
 from headscope.corpora.files import Line
 from headscope.corpora.images import images
 from headscope.corpora.jsonlines import DocumentNumbers, each_of, json_object, named, strings
-from headscope.corpora.links import linked_of
-from headscope.corpora.negations import negation_of
+from headscope.corpora.links import linked_of, negation_of
 from headscope.corpora.prompts import asked_of
 from headscope.corpora.readers import examples_of, text_of
 from headscope.corpora.rows import MemoryRow, Replayed, columns_of, plain, values_of

@@ -10,8 +10,8 @@ from typing import Any, cast
 import numpy as np
 
 from headscope.core.lazy import module
-from headscope.core.modality import Picture
 from headscope.core.pictures import expect_picture, picture_of
+from headscope.core.tokens import Picture
 from headscope.core.validation import Count, validated
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.files import data_folder

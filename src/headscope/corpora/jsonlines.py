@@ -9,8 +9,7 @@ from typing import Any, cast
 from headscope.core.conversations import CALLS, Fail, content, logged, spoken
 from headscope.core.counts import plural
 from headscope.corpora.arrays import broken
-from headscope.corpora.files import LONGEST_LINE
-from headscope.corpora.line import Line
+from headscope.corpora.files import LONGEST_LINE, Line
 from headscope.errors import InputError
 
 MAIN = ("text", "words", "tokens", "messages", "prompt_token_ids")

@@ -14,7 +14,7 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from headscope.core.failures import reason
-from headscope.core.modality import Kind
+from headscope.core.tokens import Kind
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Listed
@@ -28,9 +28,9 @@ from headscope.corpora.jsonlines import (
     strings,
 )
 from headscope.corpora.linking import read_links
+from headscope.corpora.readers import times_of
 from headscope.corpora.rows import Replayed
 from headscope.corpora.sources import counted, suffix_of, walked
-from headscope.corpora.speech import times_of
 from headscope.errors import CorpusError, InputError
 
 By = Literal["file", "folder"]

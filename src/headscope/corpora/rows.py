@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 
-from headscope.corpora.line import Line
+from headscope.corpora.files import Line
 from headscope.errors import CorpusError, InputError
 
 T = TypeVar("T")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headscope.core.modality import Kind
+from headscope.core.tokens import Kind
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.images import builtin_images
 from headscope.corpora.readers import builtin

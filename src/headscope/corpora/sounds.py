@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from headscope.core.audio import Samples, decoded, need
-from headscope.core.modality import Sound
+from headscope.core.tokens import Sound
 from headscope.core.validation import Count, validated
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.files import data_folder

@@ -39,6 +39,23 @@ _NAMED = 6  # suffixes of other files that are named
 _BROKEN = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError)
 
 
+class Line(NamedTuple):
+    """A line of a file without its end; lines count from 1."""
+
+    path: str
+    number: int
+    text: str
+
+    @property
+    def source(self) -> str:
+        """Where the line is, such as ``news.txt:12``."""
+        return f"{self.path}:{self.number}"
+
+    def error(self, message: str) -> CorpusError:
+        """An error that begins with the line's file and number."""
+        return CorpusError(self.path, self.number, message)
+
+
 def suffix_of(path: str | Path) -> str:
     """The suffix of what a file holds, in lower case: ``.jsonl`` for ``data.jsonl.gz``."""
     path = Path(path)

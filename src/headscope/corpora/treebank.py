@@ -14,8 +14,7 @@ from conllu.parser import DEFAULT_FIELDS, parse_dict_value, parse_id_value, pars
 from headscope.core.counts import plural
 from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus
-from headscope.corpora.entities import Unmatched, mentions, withheld
-from headscope.corpora.example import Example
+from headscope.corpora.example import Example, Unmatched, mentions, withheld
 from headscope.corpora.files import Line, Paths, WordError, packaged
 from headscope.errors import CorpusError
 

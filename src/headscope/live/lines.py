@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from torch import Tensor
 
-from headscope.attention.axes import sides
 from headscope.attention.linear import LinearCall
+from headscope.attention.parts import sides
 from headscope.attention.reading import AskedKeys, ask, call_of, looks, names, of_the_token, place, terms_of
 from headscope.attention.record import AttentionRecord
 from headscope.attention.stream import Reader, Who

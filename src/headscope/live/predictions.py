@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headscope.attention.scalar import natural_number
+from headscope.attention.objective import natural_number
 from headscope.core.tokens import Tokens
 from headscope.models import Model
 from headscope.models.pieces import shown_piece

@@ -9,9 +9,8 @@ from typing import Any
 from torch import Tensor
 
 from headscope.attention.neurons import neurons
-from headscope.attention.objective import called
+from headscope.attention.objective import called, natural
 from headscope.attention.one import gradients, prepare
-from headscope.attention.scalar import natural
 from headscope.errors import HeadscopeError, InputError
 from headscope.models import Model
 from headscope.views.inputs import Input

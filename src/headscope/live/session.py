@@ -12,11 +12,10 @@ import torch
 from torch import Tensor
 
 import headscope
-from headscope.attention.edit import edit
 from headscope.attention.neurons import watch
 from headscope.attention.one import decoder_start, decoder_tokens, gradients, running, tokens_of
 from headscope.attention.stream import Reader
-from headscope.attention.whatif import WhatIf
+from headscope.attention.whatif import WhatIf, edit
 from headscope.core.failures import out_of_memory, reason
 from headscope.core.maps import AttentionMaps
 from headscope.core.tokens import Tokens

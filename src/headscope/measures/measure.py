@@ -1,7 +1,7 @@
 """What a measure is: a statistic of single rows of a matrix, and a rule for which rows count.
 
 Its figure is the sum over these rows by their number. The same definitions serve whole maps
-(`headscope.measures.single`) and streams over a corpus (`headscope.runs.task`). `pair_measure` and `row_measure`
+(`headscope.measures.choose`) and streams over a corpus (`headscope.runs.task`). `pair_measure` and `row_measure`
 make a measure of your own from one function:
 
 >>> @pair_measure("same_piece", "Mass on earlier copies of the same piece.")

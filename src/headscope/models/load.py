@@ -29,12 +29,10 @@ from headscope.core.demo import (
 from headscope.core.lazy import module
 from headscope.errors import HeadscopeWarning, InputError, MissingError, ModelError, RefusedError
 from headscope.models import checkpoint, gguf
-from headscope.models.adapter import CONFIG, AdapterModel, merged, wanted
+from headscope.models.adapter import CONFIG, AdapterModel, merged, one_line, reachable, wanted
 from headscope.models.adapter import called as adapter_name
-from headscope.models.hub import one_line, reachable
 from headscope.models.model import Model
-from headscope.models.untrained import reinitialise
-from headscope.models.weights import expect_there, packed, several_devices
+from headscope.models.weights import expect_there, packed, reinitialise, several_devices
 from headscope.models.within import Loadable, Pipeline, held, self_reading, tuned, unwrapped
 
 

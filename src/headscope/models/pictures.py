@@ -14,9 +14,8 @@ from torch import Tensor
 from headscope.core.arrays import Arrays, Bools, Bytes, Floats, Ints
 from headscope.core.failures import reason
 from headscope.core.grid import Grid
-from headscope.core.modality import Picture
 from headscope.core.pictures import picture_of
-from headscope.core.tokens import Tokens
+from headscope.core.tokens import Picture, Tokens
 from headscope.errors import InputError
 from headscope.models.image_text import with_text
 from headscope.models.perceiver import Perceiver

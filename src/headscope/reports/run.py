@@ -15,7 +15,7 @@ from headscope.analyses.reproduce import Typed
 from headscope.analyses.study import EXAMPLE_TOKENS, Study, strange, told_once
 from headscope.attention.load import load
 from headscope.core.failures import reason
-from headscope.core.modality import Kind
+from headscope.core.tokens import Kind
 from headscope.core.validation import Count, Number, validated
 from headscope.corpora import Corpus
 from headscope.corpora.given import AnnotatedCorpus, PromptCorpus

@@ -13,7 +13,7 @@ from headscope.analyses.roles.statistics import BROAD
 from headscope.core.arrays import Floats
 from headscope.core.counts import plural
 from headscope.core.heads import Head
-from headscope.core.modality import Kind
+from headscope.core.tokens import Kind
 from headscope.reports.far import far
 from headscope.reports.leads import Finding, lead, tables
 from headscope.views import blocks

@@ -17,11 +17,11 @@ from headscope.models import Model
 from headscope.models.model import IdsError
 from headscope.models.perceive import reads, tower
 from headscope.models.weights import LARGE, size_of
+from headscope.runs.checkpoint import SentBlock
 from headscope.runs.engines import engine_of
 from headscope.runs.engines.here import Engine
-from headscope.runs.inputs import Inputs
+from headscope.runs.estimate import Inputs
 from headscope.runs.options import RunOptions
-from headscope.runs.outcome import SentBlock
 from headscope.runs.progress import CorpusPlace, Progress, bar
 
 TOKENS_PER_INPUT = 128

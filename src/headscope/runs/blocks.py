@@ -9,12 +9,12 @@ from itertools import islice
 
 from headscope.corpora import Corpus, Example
 from headscope.corpora.batches import Limits, batches, checked, runs
-from headscope.corpora.content import content
 from headscope.corpora.corpus import CorpusFiles
+from headscope.corpora.example import content
 from headscope.models import Model
 from headscope.runs import batches as streams
+from headscope.runs.checkpoint import SentBlock
 from headscope.runs.identical import SeenDocuments
-from headscope.runs.outcome import SentBlock
 from headscope.runs.read import LISTED, Broken, ReadBlocks, Told
 
 BYTES = 512

@@ -13,7 +13,7 @@ from heapq import nsmallest
 from typing import Any
 
 from headscope.corpora import Example
-from headscope.corpora.content import spelled_out
+from headscope.corpora.example import spelled_out
 
 KEPT = 1 << 14
 """Of so many different documents the hashes are kept."""

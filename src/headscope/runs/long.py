@@ -28,19 +28,16 @@ from headscope.models import Model
 from headscope.runs.batches import checked_first, corpus_name, cut, inputs_of_block, no_input
 from headscope.runs.blocks import Batched, CorpusBlock, CorpusBlocks, Encoded, PartReader, reader_for
 from headscope.runs.blocks import Inputs as InputsOf
-from headscope.runs.checkpoint import Folder, remove_abandoned
+from headscope.runs.checkpoint import Failure, Folder, Outcome, S, Shard, remove_abandoned
 from headscope.runs.engines import engine_of
 from headscope.runs.engines.here import Engine
-from headscope.runs.estimate import ahead
+from headscope.runs.estimate import Inputs, ahead
 from headscope.runs.estimate import line as estimated
 from headscope.runs.identity import about_model, versions
 from headscope.runs.identity import identity as of_run
-from headscope.runs.inputs import Inputs
-from headscope.runs.options import RunOptions
-from headscope.runs.outcome import Failure, Outcome, S, Shard
+from headscope.runs.options import COMMAND, RunOptions
 from headscope.runs.parts import merge_parts, write_part
 from headscope.runs.progress import CorpusPlace, Progress, bar
-from headscope.runs.provenance import COMMAND
 from headscope.runs.read import ReadBlocks, Told
 from headscope.runs.reduce import Reduced, reduce
 

@@ -1,8 +1,9 @@
-"""How a run goes through a corpus: the options that all runs share."""
+"""How a run goes through a corpus: the options that all runs share, and the command that was typed."""
 
 from __future__ import annotations
 
 import os
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,3 +36,7 @@ class RunOptions:
     skip_failures: bool = False
     engine: Any = None
     progress: bool = False
+
+
+COMMAND: ContextVar[str] = ContextVar("COMMAND", default="")
+"""The command line that makes the results; empty in Python."""

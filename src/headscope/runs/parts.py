@@ -22,8 +22,7 @@ from headscope.core.lazy import module
 from headscope.core.saving import replacing
 from headscope.errors import InputError
 from headscope.measures.files import netcdf
-from headscope.runs.checkpoint import Folder, difference, restored
-from headscope.runs.outcome import Outcome, S
+from headscope.runs.checkpoint import Folder, Outcome, S, difference, restored
 from headscope.runs.reduce import Reduced
 from headscope.runs.safefile import decode, encode, naming
 

@@ -27,8 +27,7 @@ from headscope.attention.recording import recording
 from headscope.core.tokens import Tokens
 from headscope.errors import RefusedError
 from headscope.models import Model
-from headscope.models.finite import expect_finite
-from headscope.models.weights import LARGE, size_of
+from headscope.models.weights import LARGE, expect_finite, size_of
 from headscope.runs.forward import foreign, forward, hand_back
 from headscope.runs.rows import Found, RowSums, side_by_side
 

@@ -28,10 +28,10 @@ from headscope.models import Model
 from headscope.runs.batches import BLOCK, tokens_of
 from headscope.runs.blocks import BYTES as BLOCK_BYTES
 from headscope.runs.blocks import Batched, CorpusBlocks, Encoded, reader_for
+from headscope.runs.checkpoint import Outcome
 from headscope.runs.engines.dispatch import BYTES, WINDOW
 from headscope.runs.estimate import ahead, disk_size, duration, peak_memory
 from headscope.runs.forward import forward
-from headscope.runs.outcome import Outcome
 from headscope.runs.task import Task
 
 SMALLEST = 2 * BLOCK * BLOCK_BYTES

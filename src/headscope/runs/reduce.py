@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple
 
-from headscope.runs.checkpoint import Folder
-from headscope.runs.outcome import Outcome, S, SentBlock
+from headscope.runs.checkpoint import Folder, Outcome, S, SentBlock
 from headscope.runs.read import ReadBlocks
 
 RunUnits = Callable[[Iterator[Sequence[Any]]], Iterator[Outcome[S]]]

@@ -13,11 +13,10 @@ import numpy as np
 
 from headscope.core.arrays import Arrays
 from headscope.models import Model
-from headscope.runs.checkpoint import Folder
+from headscope.runs.checkpoint import Folder, Outcome, SentBlock
 from headscope.runs.engines import engine_of
 from headscope.runs.identity import identity
 from headscope.runs.options import RunOptions
-from headscope.runs.outcome import Outcome, SentBlock
 from headscope.runs.progress import bar
 from headscope.runs.read import ReadBlocks
 from headscope.runs.reduce import reduce

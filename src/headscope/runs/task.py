@@ -17,7 +17,7 @@ from headscope.measures.measure import Matrix, Measure
 from headscope.measures.sums import By, Documents, Sums
 from headscope.measures.surface import SMOOTHING, Preset, prepared
 from headscope.models import Model
-from headscope.models.finite import not_finite
+from headscope.models.weights import not_finite
 from headscope.runs import passes
 from headscope.runs.batches import tokens_of, worked
 from headscope.runs.rows import Found, RowSums, by_matrix

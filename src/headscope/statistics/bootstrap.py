@@ -23,8 +23,8 @@ import numpy as np
 from headscope.core.arrays import AnyFloats, Bools, Floats, Ints, Singles, quiet
 from headscope.statistics.contrast import contrast
 from headscope.statistics.design import Design, flat, patterns, shape_of
-from headscope.statistics.draws import FEW, PERMUTATIONS, Tested, against, randoms
 from headscope.statistics.jackknife import equal, unseen
+from headscope.statistics.permutation import FEW, PERMUTATIONS, Tested, against, randoms
 
 _UNSEEN = (
     0.45  # the share of documents of a group that may be unlike the others and not be drawn; by simulation

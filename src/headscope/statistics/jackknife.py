@@ -1,4 +1,4 @@
-"""Errors, intervals and tests by document: the delete-one-document jackknife.
+"""Errors, intervals and tests by document (the delete-one-document jackknife), and what p of several tests become.
 
 Inputs of one document are alike, so documents are what a corpus has many of. A figure is R = ΣS / ΣN over documents.
 Without document d it is R₋d, and the variance of R over D documents is (D − 1) / D · Σ (R₋d − mean R₋)² (Quenouille
@@ -288,3 +288,27 @@ def unseen(documents: Floats | float, share: float = 0.35) -> Floats:
 def _freedom(documents: Floats) -> Floats:
     documents = np.asarray(documents, np.float64)
     return np.where(documents >= LEAST, documents - 1, np.nan)
+
+
+def p_value(extreme: Floats | int, drawn: int) -> Floats:
+    """p of a test by random draws, of which so many are at least as extreme as what was observed.
+
+    ``(1 + extreme) / (1 + drawn)``: what was observed is one of the draws, so p is never 0 (Phipson and Smyth 2010).
+
+    >>> float(p_value(0, 999))
+    0.001
+    """
+    return (1 + np.asarray(extreme)) / (1 + drawn)
+
+
+def false_discovery(p: Floats) -> Floats:
+    """q: Benjamini and Hochberg's adjusted p values (1995), ``[... test]``.
+
+    NaN among the p values of one family ``[test]`` stays NaN and does not count.
+    """
+    known = np.isfinite(p)
+    if known.all():
+        return module("scipy.stats").false_discovery_control(p, axis=-1) if p.size else p
+    q = np.full(p.shape, np.nan)
+    q[known] = false_discovery(p[known])
+    return q

@@ -10,12 +10,10 @@ import numpy.typing as npt
 
 from headscope.core.arrays import AnyFloats, Singles
 from headscope.core.maps import AttentionMaps
-from headscope.core.modality import Kind
-from headscope.core.tokens import Tokens
-from headscope.measures.choose import choose
+from headscope.core.tokens import Kind, Tokens
+from headscope.measures.choose import choose, row_statistic
 from headscope.measures.dataset import measure_names
 from headscope.measures.measure import Measure, mask
-from headscope.measures.single import row_statistic
 from headscope.views.inputs import Included
 from headscope.views.page import plain_text
 

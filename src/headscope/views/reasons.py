@@ -16,9 +16,8 @@ import numpy.typing as npt
 from headscope.core.arrays import Floats, Ints
 from headscope.core.maps import AttentionMaps
 from headscope.errors import InputError
-from headscope.measures.choose import parse
+from headscope.measures.choose import parse, row_statistic
 from headscope.measures.measure import Measure, mask
-from headscope.measures.single import row_statistic
 from headscope.views.images import blocks
 from headscope.views.inputs import Included, Input
 from headscope.views.payload import Pin, Reason

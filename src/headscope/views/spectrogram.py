@@ -8,8 +8,7 @@ from itertools import groupby
 import numpy as np
 
 from headscope.core.arrays import Floats
-from headscope.core.modality import Picture, Sound
-from headscope.core.tokens import Tokens
+from headscope.core.tokens import Picture, Sound, Tokens
 from headscope.core.words import joined
 from headscope.views.blobs import Blobs
 from headscope.views.inputs import Input

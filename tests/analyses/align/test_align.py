@@ -17,7 +17,7 @@ import headscope as hs
 from headscope.corpora import Example
 from headscope.errors import CorpusError, HeadscopeWarning, InputError
 from headscope.models import Model
-from headscope.models.audio import spoken
+from headscope.models.perceive import spoken
 from tests.helpers.planted_alignment import PLANTED, RATE, planting, recordings
 from tests.helpers.small_models import save_whisper
 

@@ -21,7 +21,7 @@ from headscope.core.tokens import Tokens
 from headscope.corpora import Example
 from headscope.errors import HeadscopeWarning, InputError, RunError
 from headscope.models import Model
-from headscope.runs.provenance import COMMAND
+from headscope.runs.options import COMMAND
 from tests.helpers.run_sample import stopped
 from tests.helpers.small_models import FAMILIES, small
 

@@ -27,10 +27,9 @@ from headscope.analyses.roles.statistics import (
 )
 from headscope.core.tokens import Tokens
 from headscope.errors import InputError
-from headscope.measures.choose import choose
+from headscope.measures.choose import choose, surface
 from headscope.measures.dataset import dataset
 from headscope.measures.measure import mask, selection
-from headscope.measures.single import surface
 from headscope.measures.sums import Documents
 from headscope.statistics.jackknife import above
 

@@ -22,16 +22,15 @@ from headscope.core.counts import plural
 from headscope.core.heads import Head
 from headscope.core.validation import Count
 from headscope.corpora import Corpus, Example
-from headscope.corpora.content import spelled_out
 from headscope.corpora.corpus import leave_out, plain
+from headscope.corpora.example import spelled_out
 from headscope.corpora.given import AnnotatedCorpus
 from headscope.errors import InputError
 from headscope.models import Model
-from headscope.models.audio import expect_speech
+from headscope.models.perceive import expect_speech
 from headscope.runs.batches import no_input
 from headscope.runs.long import described
-from headscope.runs.options import RunOptions
-from headscope.runs.provenance import COMMAND
+from headscope.runs.options import COMMAND, RunOptions
 from headscope.runs.steps import Steps
 from headscope.statistics.resample import Clusters
 

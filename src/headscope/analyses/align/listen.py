@@ -18,8 +18,8 @@ from headscope.core.counts import layers_by_heads
 from headscope.core.heads import AnyHead, Head
 from headscope.errors import InputError
 from headscope.models import Model
-from headscope.models.audio import spoken
 from headscope.models.model import uncached
+from headscope.models.perceive import spoken
 
 
 class RecordingMaps(NamedTuple):

@@ -17,8 +17,8 @@ from headscope.core.heads import AnyHead
 from headscope.core.validation import Count, Expected, validated
 from headscope.errors import InputError
 from headscope.models import Model
-from headscope.models.audio import expect_speech
-from headscope.runs.provenance import COMMAND
+from headscope.models.perceive import expect_speech
+from headscope.runs.options import COMMAND
 
 Sound = Annotated[str | Path | np.ndarray[Any, Any], Expected("a WAV file or an array of samples")]
 """What was recorded."""

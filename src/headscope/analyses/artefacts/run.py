@@ -31,8 +31,7 @@ from headscope.models import Model
 from headscope.runs.batches import examples, no_input, over_blocks, reader_of, tokens_of
 from headscope.runs.forward import forward, self_attention
 from headscope.runs.long import described
-from headscope.runs.options import RunOptions
-from headscope.runs.provenance import COMMAND
+from headscope.runs.options import COMMAND, RunOptions
 from headscope.runs.task import Task
 
 

@@ -14,7 +14,7 @@ from headscope.errors import InputError
 from headscope.models import Model
 from headscope.models.pieces import shown_piece
 from headscope.runs.long import described
-from headscope.runs.provenance import COMMAND
+from headscope.runs.options import COMMAND
 
 
 @returns_result

@@ -19,7 +19,7 @@ from headscope.analyses.roles.section import SHORT, known_roles
 from headscope.analyses.roles.statistics import ROLES, leading, roles_of, units_of
 from headscope.analyses.study import Study
 from headscope.core.heads import Head
-from headscope.core.modality import Kind
+from headscope.core.tokens import Kind
 from headscope.corpora import Example
 from headscope.errors import InputError
 from headscope.views.blobs import Blobs

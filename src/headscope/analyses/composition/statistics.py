@@ -14,7 +14,7 @@ from headscope.core.heads import Head
 from headscope.core.lazy import module
 from headscope.measures.dataset import describe
 from headscope.statistics import jackknife
-from headscope.statistics.significance import false_discovery
+from headscope.statistics.jackknife import false_discovery
 
 KINDS = ("K", "Q", "V")
 LEAST = 0.25

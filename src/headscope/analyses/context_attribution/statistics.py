@@ -13,8 +13,15 @@ import xarray as xr
 from headscope.analyses.context_attribution import spans as by_span
 from headscope.core.arrays import Arrays, Bools, Floats, quiet
 from headscope.measures.dataset import describe
-from headscope.statistics.jackknife import differs, effective, error, interval, share_interval, skewness
-from headscope.statistics.significance import false_discovery
+from headscope.statistics.jackknife import (
+    differs,
+    effective,
+    error,
+    false_discovery,
+    interval,
+    share_interval,
+    skewness,
+)
 from headscope.views.blocks import Block, rows_of
 
 FIGURES: Mapping[str, str] = {

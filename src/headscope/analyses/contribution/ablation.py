@@ -16,11 +16,10 @@ from torch import Tensor
 from headscope.analyses.contribution.inputs import Figures, figure, over_inputs
 from headscope.analyses.options import Through, with_options
 from headscope.analyses.result import returns_result
-from headscope.attention.objective import Objective, Prepared
+from headscope.attention.objective import Objective, Prepared, Scalar
 from headscope.attention.objective import objective as make_objective
 from headscope.attention.record import AttentionRecord, silenced
 from headscope.attention.recording import recording
-from headscope.attention.scalar import Scalar
 from headscope.core.arrays import Floats
 from headscope.core.counts import plural
 from headscope.core.heads import AnyHead, Head
@@ -28,10 +27,9 @@ from headscope.core.tokens import Tokens
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
 from headscope.models import Model
-from headscope.models.finite import not_finite
+from headscope.models.weights import not_finite
 from headscope.runs.batches import tokens_of
-from headscope.runs.options import RunOptions
-from headscope.runs.provenance import COMMAND
+from headscope.runs.options import COMMAND, RunOptions
 
 NAMES = ("ablation", "ablated")
 _SOURCE = "Michel et al. 2019, §3.2"

@@ -13,10 +13,9 @@ from headscope.analyses.contribution import statistics
 from headscope.analyses.contribution.inputs import Figures, figure, over_inputs
 from headscope.analyses.options import Through, with_options
 from headscope.analyses.result import returns_result
-from headscope.attention.objective import Objective
+from headscope.attention.objective import Objective, Scalar, natural
 from headscope.attention.objective import objective as make_objective
 from headscope.attention.one import Text, capture, expect_one_row, gradients, prepare
-from headscope.attention.scalar import Scalar, natural
 from headscope.core.arrays import AnyFloats, Floats
 from headscope.core.maps import AttentionMaps
 from headscope.core.tokens import Tokens
@@ -24,10 +23,9 @@ from headscope.core.validation import validated
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
 from headscope.models import Model
-from headscope.models.finite import not_finite
-from headscope.runs.options import RunOptions
+from headscope.models.weights import not_finite
+from headscope.runs.options import COMMAND, RunOptions
 from headscope.runs.passes import parts, slopes_of
-from headscope.runs.provenance import COMMAND
 
 NAME = "importance"
 
@@ -127,7 +125,7 @@ def relevance(
         text, pair, target, inputs: as in `headscope.capture`; one row.
         objective: the number whose gradient is taken: a name (``natural``, ``causal-lm``, ``logit:N``, ``cosine``,
             ``masked-lm``) or a function of what the module returns; of an encoder-decoder a function or nothing.
-            By default what `headscope.attention.scalar.natural` says.
+            By default what `headscope.attention.objective.natural` says.
 
     Returns:
         ``[layer query key]``: row i of the last layer is what each token is worth to token i's part in the number.

@@ -15,7 +15,7 @@ from headscope.measures.dataset import dataset
 from headscope.measures.measure import Measure
 from headscope.measures.sums import Documents, Sums
 from headscope.models import Model
-from headscope.models.finite import not_finite
+from headscope.models.weights import not_finite
 from headscope.runs.batches import examples, over_blocks, tokens_of
 from headscope.runs.long import described
 from headscope.runs.options import RunOptions

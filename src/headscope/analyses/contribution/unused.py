@@ -19,12 +19,10 @@ from headscope.core.maps import AttentionMaps
 from headscope.core.tokens import Tokens
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
-from headscope.measures.choose import choose
+from headscope.measures.choose import choose, surface
 from headscope.measures.measure import Measure
-from headscope.measures.single import surface
 from headscope.models import Model
-from headscope.runs.options import RunOptions
-from headscope.runs.provenance import COMMAND
+from headscope.runs.options import COMMAND, RunOptions
 
 Place = int | Literal["first", "middle", "last"]
 

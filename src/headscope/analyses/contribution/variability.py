@@ -19,8 +19,8 @@ from headscope.corpora import Corpus, Example
 from headscope.errors import InputError, RefusedError
 from headscope.measures.sums import Gathering, Ratios
 from headscope.models import Model
-from headscope.models.finite import not_finite
 from headscope.models.model import uncached
+from headscope.models.weights import not_finite
 from headscope.runs.batches import cut, examples
 
 

@@ -23,7 +23,7 @@ from headscope.core.validation import Count, Seed
 from headscope.corpora import Corpus, Example
 from headscope.measures.surface import Preset
 from headscope.models import Model
-from headscope.models.finite import not_finite
+from headscope.models.weights import not_finite
 from headscope.runs.batches import reader_of, tokens_of, worked
 from headscope.runs.blocks import Encoded
 from headscope.runs.forward import self_attention

@@ -33,11 +33,11 @@ from headscope.corpora.corpus import LISTED, leave_out, plain
 from headscope.corpora.links import links_of
 from headscope.errors import CorpusError, HeadscopeWarning, InputError, RefusedError
 from headscope.models import Model
-from headscope.models.finite import not_finite
 from headscope.models.model import uncached
+from headscope.models.weights import not_finite
 from headscope.runs.batches import checked_first, tokens_of, worked
+from headscope.runs.estimate import Inputs
 from headscope.runs.forward import RunPasses, expect_square, foreign, forward
-from headscope.runs.inputs import Inputs
 from headscope.runs.long import Kind, Run
 from headscope.runs.options import RunOptions
 from headscope.runs.read import Told

@@ -41,7 +41,7 @@ from headscope.corpora.linking import united
 from headscope.corpora.packing import spaced
 from headscope.errors import InputError
 from headscope.models import Model
-from headscope.models.audio import spoken
+from headscope.models.perceive import spoken
 from headscope.runs.estimate import CLUSTERS
 from headscope.runs.long import Kind, Run
 from headscope.runs.options import RunOptions

@@ -22,8 +22,8 @@ from headscope.core.counts import plural
 from headscope.errors import InputError
 from headscope.measures.dataset import describe, description
 from headscope.measures.tidy import papers
+from headscope.statistics.jackknife import false_discovery
 from headscope.statistics.resample import Answers, HitRatios, Resampling
-from headscope.statistics.significance import false_discovery
 
 MEAN_MAP = "mean map"
 """The baseline of models that see pictures: the best head's average map over the words of an input, which looks at the

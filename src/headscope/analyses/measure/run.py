@@ -14,11 +14,10 @@ import xarray as xr
 from headscope.analyses.long_runs import long_run
 from headscope.analyses.options import BlockOptions
 from headscope.attention.check import probe_inputs
-from headscope.attention.objective import Objective
+from headscope.attention.objective import Objective, Scalar
 from headscope.attention.objective import objective as make_objective
 from headscope.attention.one import record, unmapped
 from headscope.attention.record import AttentionRecord
-from headscope.attention.scalar import Scalar
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
 from headscope.measures.choose import choose, default_measures

@@ -10,7 +10,7 @@ import xarray as xr
 from headscope.analyses.measure.run import measure
 from headscope.analyses.study import Study
 from headscope.core.counts import plural
-from headscope.core.modality import Kind
+from headscope.core.tokens import Kind
 from headscope.measures.confidence import CONFIDENCE
 from headscope.measures.conversation import CONVERSATION
 from headscope.measures.dataset import description, means_over, measure_names

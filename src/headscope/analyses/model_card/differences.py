@@ -13,8 +13,7 @@ from headscope.core.counts import layers_by_heads
 from headscope.core.heads import Head
 from headscope.core.validation import Level, validated
 from headscope.errors import InputError
-from headscope.statistics.jackknife import differs
-from headscope.statistics.significance import false_discovery
+from headscope.statistics.jackknife import differs, false_discovery
 
 _FIGURES = ("score", "se", "documents")
 COLUMNS = ("list", "layer", "head", "paper", "a", "b", "difference", "se", "p", "q")

@@ -32,8 +32,8 @@ from headscope.models.perceive import reads
 from headscope.models.weights import stored
 from headscope.runs.identity import about_model, versions, weights
 from headscope.runs.options import RunOptions
+from headscope.statistics.jackknife import false_discovery
 from headscope.statistics.overlap import Overlap
-from headscope.statistics.significance import false_discovery
 
 IMPORTANCE = 64
 """Inputs of whose objective the gradient is taken, at most."""

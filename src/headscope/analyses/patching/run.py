@@ -27,10 +27,9 @@ from headscope.core.heads import Head
 from headscope.core.validation import Number
 from headscope.errors import InputError
 from headscope.models import Model
-from headscope.models.finite import not_finite
+from headscope.models.weights import not_finite
 from headscope.runs.long import described
-from headscope.runs.options import RunOptions
-from headscope.runs.provenance import COMMAND
+from headscope.runs.options import COMMAND, RunOptions
 from headscope.runs.steps import Step, Steps
 
 Spot = tuple[int, int]

@@ -15,8 +15,7 @@ from headscope.core.counts import plural
 from headscope.core.heads import Head
 from headscope.errors import InputError
 from headscope.measures.dataset import describe, description
-from headscope.statistics.jackknife import LEAST, ROUNDING, differs, interval, skewness
-from headscope.statistics.significance import false_discovery
+from headscope.statistics.jackknife import LEAST, ROUNDING, differs, false_discovery, interval, skewness
 from headscope.views.blocks import FEW, Block, rows_of
 from headscope.views.charts import (
     Chart,

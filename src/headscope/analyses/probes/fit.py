@@ -18,7 +18,7 @@ from headscope.analyses.probes.modules import Batch, PairProbe, Probe
 from headscope.core.arrays import Arrays, Ints
 from headscope.core.validation import Count, Seed, validated
 from headscope.errors import RunError
-from headscope.models.untrained import seeded
+from headscope.models.weights import seeded
 from headscope.runs.progress import bar_of
 from headscope.runs.safefile import decode, naming, write
 

@@ -23,12 +23,11 @@ from headscope.corpora.files import Files
 from headscope.errors import CorpusError, InputError, RefusedError
 from headscope.models import Model
 from headscope.runs.batches import Batches, tokens_per_batch
+from headscope.runs.checkpoint import SentBlock
 from headscope.runs.engines import engine_of
-from headscope.runs.forward import forward
+from headscope.runs.forward import forward, word_maps
 from headscope.runs.options import RunOptions
-from headscope.runs.outcome import SentBlock
 from headscope.runs.progress import Progress
-from headscope.runs.words import word_maps
 
 
 @dataclass(frozen=True, eq=False)

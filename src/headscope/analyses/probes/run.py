@@ -42,13 +42,22 @@ from headscope.errors import InputError
 from headscope.models import Model
 from headscope.runs.batches import examples
 from headscope.runs.engines import engine_of
-from headscope.runs.estimate import FEWER, RUN, ahead, as_worker, disk_size, duration, peak_memory, where
+from headscope.runs.estimate import (
+    FEWER,
+    RUN,
+    Inputs,
+    ahead,
+    as_worker,
+    disk_size,
+    duration,
+    peak_memory,
+    unwatched,
+    where,
+)
 from headscope.runs.identity import versions, weights
-from headscope.runs.inputs import Inputs, unwatched
 from headscope.runs.long import described
-from headscope.runs.options import RunOptions
+from headscope.runs.options import COMMAND, RunOptions
 from headscope.runs.progress import bar
-from headscope.runs.provenance import COMMAND
 
 Kind = Literal[
     "right-branching", "distance+words", "reinitialised", "attention", "attention+words", "structural"

@@ -16,7 +16,7 @@ from headscope.analyses.study import LEVEL, Study
 from headscope.corpora import Example, builtin_trees
 from headscope.errors import InputError
 from headscope.measures.dataset import describe, description
-from headscope.models.untrained import left_out
+from headscope.models.weights import left_out
 from headscope.runs.batches import examples
 from headscope.views import blocks
 from headscope.views.blobs import Blobs

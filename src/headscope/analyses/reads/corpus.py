@@ -48,7 +48,7 @@ from headscope.runs.batches import tokens_of
 from headscope.runs.long import Kind, Run
 from headscope.runs.options import RunOptions
 from headscope.statistics import jackknife
-from headscope.statistics.significance import false_discovery
+from headscope.statistics.jackknife import false_discovery
 
 ATTENDED = "attended"
 LINK = "link:"

@@ -14,8 +14,8 @@ from headscope.analyses.options import BlockOptions, with_options
 from headscope.analyses.reads import statistics
 from headscope.analyses.reads.corpus import ATTENDED, over_corpus, shares
 from headscope.analyses.result import returns_result
-from headscope.attention.axes import sides
 from headscope.attention.one import Text, prepare
+from headscope.attention.parts import sides
 from headscope.attention.reading import (
     PAIR,
     AskedKeys,
@@ -41,7 +41,7 @@ from headscope.corpora import Corpus, Example
 from headscope.errors import InputError, RefusedError
 from headscope.models import Model
 from headscope.runs.long import described
-from headscope.runs.provenance import COMMAND
+from headscope.runs.options import COMMAND
 
 
 @returns_result

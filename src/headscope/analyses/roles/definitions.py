@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from headscope.core.modality import Kind
+from headscope.core.tokens import Kind
 from headscope.measures.sounds import NEAR
 
 Family = Literal["position", "marks", "words", "sentence", "breadth", "copies", "off the sink"]

@@ -25,7 +25,7 @@ from headscope.analyses.roles.suppression import suppression
 from headscope.analyses.roles.synthetic import repeated_tokens
 from headscope.attention.record import AttentionRecord
 from headscope.core.arrays import Floats
-from headscope.core.modality import Kind
+from headscope.core.tokens import Kind
 from headscope.core.validation import Level, Seed
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError, RefusedError
@@ -34,7 +34,7 @@ from headscope.measures.dataset import dataset, description
 from headscope.measures.patterns import SINK_TOKENS
 from headscope.models import Model
 from headscope.runs.engines import engine_of
-from headscope.runs.inputs import unwatched
+from headscope.runs.estimate import unwatched
 from headscope.runs.options import RunOptions
 from headscope.runs.rare import with_rarest
 

@@ -38,12 +38,11 @@ from headscope.analyses.roles.definitions import (
 )
 from headscope.core.arrays import Floats
 from headscope.core.heads import Head
-from headscope.core.modality import Kind
+from headscope.core.tokens import Kind
 from headscope.errors import FewError, InputError
 from headscope.measures.dataset import chance_of, description, documents_of
 from headscope.measures.tidy import tidy
-from headscope.statistics.jackknife import LEAST, above, interval, share_interval
-from headscope.statistics.significance import false_discovery
+from headscope.statistics.jackknife import LEAST, above, false_discovery, interval, share_interval
 
 TESTED = (
     *("layer", "head", "paper", "role", "score", "ci_low", "ci_high", "threshold", "chance"),

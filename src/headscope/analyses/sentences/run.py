@@ -28,10 +28,9 @@ from headscope.measures.tidy import tidy
 from headscope.models import Model
 from headscope.models.model import uncached
 from headscope.runs.long import described
+from headscope.runs.options import COMMAND
 from headscope.runs.progress import bar
-from headscope.runs.provenance import COMMAND
-from headscope.statistics.jackknife import error, interval, skewness
-from headscope.statistics.significance import false_discovery
+from headscope.statistics.jackknife import error, false_discovery, interval, skewness
 from headscope.views.blocks import Block, rows_of
 from headscope.views.charts import Figure, map_of_heads, meta_of, model_name
 

@@ -13,12 +13,12 @@ from torch import Tensor
 from headscope.analyses.result import returns_result
 from headscope.analyses.roles.retrieval.needles import Needle, hidden, words_of
 from headscope.analyses.streaming import statistics
-from headscope.attention.edit import edit
 from headscope.attention.outputs import Outputs
 from headscope.attention.parts import doubles
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
 from headscope.attention.residual import unembedding
+from headscope.attention.whatif import edit
 from headscope.core.arrays import Floats
 from headscope.core.validation import Count, Level, Number, Seed, validated
 from headscope.corpora import Corpus, Example
@@ -27,8 +27,8 @@ from headscope.errors import InputError
 from headscope.models import Model
 from headscope.models.model import uncached
 from headscope.runs.long import described
+from headscope.runs.options import COMMAND
 from headscope.runs.progress import Progress, bar
-from headscope.runs.provenance import COMMAND
 
 Spot = tuple[int, int]
 """The place of a layer among those with heads, and a key head."""

@@ -23,9 +23,9 @@ from headscope.attention.recording import edits, evaluating, recording, route
 from headscope.core.arrays import Floats
 from headscope.core.heads import Head
 from headscope.errors import RefusedError
-from headscope.models.finite import not_finite
 from headscope.models.perceive import of_tower
 from headscope.models.rotary import unscaled
+from headscope.models.weights import not_finite
 
 TOKENS = 4096
 """Queries of the rows of a batch, about."""

@@ -31,7 +31,7 @@ from headscope.measures.dataset import describe
 from headscope.models import Model
 from headscope.models.model import expect_model, expect_text_alone
 from headscope.runs.long import described
-from headscope.runs.provenance import COMMAND
+from headscope.runs.options import COMMAND
 
 FEW = 20
 """Up to so many spans are all masked."""

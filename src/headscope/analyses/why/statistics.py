@@ -14,8 +14,7 @@ from headscope.core.arrays import AnyFloats, Bools, Floats, Ints, quiet
 from headscope.core.escapes import beginning
 from headscope.core.lazy import module
 from headscope.measures.dataset import description
-from headscope.statistics.jackknife import ROUNDING, error, interval, skewness
-from headscope.statistics.significance import false_discovery, p_value
+from headscope.statistics.jackknife import ROUNDING, error, false_discovery, interval, p_value, skewness
 from headscope.views.digits import fixed, signed
 
 COLUMNS = (

@@ -21,7 +21,7 @@ from headscope.errors import InputError
 from headscope.models import Model
 from headscope.models.pieces import shown_piece
 from headscope.runs.long import described
-from headscope.runs.provenance import COMMAND
+from headscope.runs.options import COMMAND
 from headscope.statistics.jackknife import share_interval
 
 OFFSETS = 64

@@ -13,7 +13,7 @@ from headscope.core.arrays import Floats, quiet
 from headscope.core.heads import Head
 from headscope.core.lazy import module
 from headscope.measures.dataset import describe
-from headscope.statistics.significance import false_discovery
+from headscope.statistics.jackknife import false_discovery
 
 COLUMNS = (
     "layer",

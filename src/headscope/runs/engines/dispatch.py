@@ -28,11 +28,11 @@ from headscope.core.failures import reason
 from headscope.corpora import Example
 from headscope.errors import HeadscopeWarning, InputError, ModelError, RunError
 from headscope.models import Model
+from headscope.runs.checkpoint import SentBlock
 from headscope.runs.engines import worker
 from headscope.runs.engines.here import Engine, Work
 from headscope.runs.engines.transfer import SentModel, Setup, answered, natural, packed
 from headscope.runs.identity import installed, weights
-from headscope.runs.outcome import SentBlock
 from headscope.runs.progress import Progress
 
 AHEAD = 2

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 
 from headscope.models import Model
+from headscope.runs.checkpoint import SentBlock
 from headscope.runs.identity import circumstances
-from headscope.runs.outcome import SentBlock
 from headscope.runs.progress import Progress
 
 Work = Callable[[Sequence[Any], Callable[[int], None]], Any]

@@ -16,7 +16,7 @@ from headscope.analyses.links.syntax.run import syntax
 from headscope.analyses.links.syntax.statistics import table
 from headscope.analyses.links.syntax.trees import UAS, UUAS, spanning_tree
 from headscope.errors import CorpusError, HeadscopeWarning, InputError
-from headscope.runs.words import word_maps
+from headscope.runs.forward import word_maps
 
 DIRECTIONS = {"dep->head": "dep->head", "head<-dep": "head->dep"}
 

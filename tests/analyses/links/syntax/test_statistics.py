@@ -20,9 +20,8 @@ from headscope.analyses.links.syntax.statistics import (
     table,
 )
 from headscope.errors import InputError
-from headscope.statistics.jackknife import LEAST
+from headscope.statistics.jackknife import LEAST, false_discovery
 from headscope.statistics.resample import Answers
-from headscope.statistics.significance import false_discovery
 
 
 def test_offsets_by_hand() -> None:

@@ -33,13 +33,11 @@ from headscope.measures.dataset import describe, description
 from headscope.measures.measure import Measure
 from headscope.models import Model
 from headscope.runs.batches import corpus_name, no_input, tokens_of
-from headscope.runs.estimate import ahead, line
-from headscope.runs.inputs import Inputs
+from headscope.runs.estimate import Inputs, ahead, line
 from headscope.runs.long import described
-from headscope.runs.options import RunOptions
-from headscope.runs.provenance import COMMAND
+from headscope.runs.options import COMMAND, RunOptions
 from headscope.statistics.design import Design
-from headscope.statistics.draws import PERMUTATIONS
+from headscope.statistics.permutation import PERMUTATIONS
 from headscope.views.view import View
 
 MEASURES = ("surface", "patterns")

@@ -26,8 +26,7 @@ from headscope.measures.tidy import AXES, labelled, tidy
 from headscope.statistics import jackknife
 from headscope.statistics.bootstrap import bootstrap, least_p
 from headscope.statistics.design import Design, differences
-from headscope.statistics.draws import PERMUTATIONS
-from headscope.statistics.permutation import permute
+from headscope.statistics.permutation import PERMUTATIONS, permute
 from headscope.views.charts import Figure, map_of_heads, measures_to_draw, meta_of, model_name, rounded_up
 
 COLUMNS = (

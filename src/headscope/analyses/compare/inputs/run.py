@@ -23,13 +23,12 @@ from headscope.core.tokens import Tokens
 from headscope.core.validation import validated
 from headscope.errors import InputError
 from headscope.live.view import Text, view
-from headscope.measures.choose import choose
+from headscope.measures.choose import choose, surface
 from headscope.measures.measure import Measure
-from headscope.measures.single import surface
 from headscope.measures.tidy import labelled, tidy
 from headscope.models import Model
 from headscope.runs.long import described
-from headscope.runs.provenance import COMMAND
+from headscope.runs.options import COMMAND
 from headscope.views.blocks import Block, rows_of
 from headscope.views.view import View
 

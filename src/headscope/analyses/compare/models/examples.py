@@ -31,7 +31,7 @@ from headscope.corpora.readable import sentences
 from headscope.errors import InputError
 from headscope.measures.dataset import description
 from headscope.models import Model
-from headscope.models.untrained import left_out
+from headscope.models.weights import left_out
 from headscope.runs.batches import tokens_of
 from headscope.views.payload import Pin
 from headscope.views.section import Section, SideBySide

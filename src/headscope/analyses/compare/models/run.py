@@ -29,11 +29,9 @@ from headscope.measures.measure import Measure
 from headscope.measures.sums import Documents, Sums
 from headscope.models import Model
 from headscope.runs.batches import Worked, checked_first, corpus_name, examples, over_blocks, tokens_of
-from headscope.runs.estimate import ahead, line
-from headscope.runs.inputs import Inputs
+from headscope.runs.estimate import Inputs, ahead, line
 from headscope.runs.long import described
-from headscope.runs.options import RunOptions
-from headscope.runs.provenance import COMMAND
+from headscope.runs.options import COMMAND, RunOptions
 from headscope.runs.rows import Found
 from headscope.runs.task import Task
 

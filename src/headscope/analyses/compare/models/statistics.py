@@ -16,8 +16,7 @@ from headscope.core.tokens import Tokens, is_punctuation
 from headscope.measures.measure import Measure, without
 from headscope.measures.sums import Sums
 from headscope.measures.tidy import labelled, tidy
-from headscope.statistics.jackknife import WHY, differs, interval
-from headscope.statistics.significance import false_discovery
+from headscope.statistics.jackknife import WHY, differs, false_discovery, interval
 from headscope.views.charts import (
     Chart,
     Figure,

@@ -15,10 +15,10 @@ from headscope.core.tokens import Tokens
 from headscope.corpora import Corpus, Example
 from headscope.corpora.corpus import leave_out, plain
 from headscope.errors import InputError
+from headscope.measures.choose import row_statistic
 from headscope.measures.measure import Measure, selection
-from headscope.measures.single import row_statistic
 from headscope.models import Model
-from headscope.runs.words import word_maps
+from headscope.runs.forward import word_maps
 
 MOST = 64
 """Words of an input; a line that is longer gives several."""

@@ -23,9 +23,8 @@ from headscope.corpora import Corpus
 from headscope.errors import InputError
 from headscope.measures.dataset import dataset, description
 from headscope.models import Model
-from headscope.runs.inputs import unwatched
-from headscope.statistics.jackknife import differs, interval
-from headscope.statistics.significance import false_discovery
+from headscope.runs.estimate import unwatched
+from headscope.statistics.jackknife import differs, false_discovery, interval
 from headscope.views.blocks import Block, paragraph, rows_of
 
 COLUMNS = (

@@ -36,16 +36,15 @@ from headscope.core.arrays import Arrays, Floats
 from headscope.core.validation import Count, Seed, validated
 from headscope.core.words import Rows
 from headscope.corpora import Corpus, Example, blocks
-from headscope.corpora.content import spelled_out
+from headscope.corpora.example import spelled_out
 from headscope.corpora.given import AnnotatedCorpus
 from headscope.errors import InputError
 from headscope.models import Model
 from headscope.runs.batches import inputs_of_block, no_input, worked
-from headscope.runs.checkpoint import Folder
+from headscope.runs.checkpoint import Folder, Outcome
+from headscope.runs.estimate import Inputs, told_once
 from headscope.runs.identity import circumstances, identity
-from headscope.runs.inputs import Inputs, told_once
 from headscope.runs.long import described
-from headscope.runs.outcome import Outcome
 from headscope.runs.progress import bar
 from headscope.runs.safefile import under
 from headscope.statistics.resample import Clusters

@@ -22,8 +22,8 @@ from headscope.core.counts import layers_by_heads
 from headscope.errors import InputError
 from headscope.measures.dataset import describe, description
 from headscope.measures.tidy import of_heads
+from headscope.statistics.jackknife import false_discovery
 from headscope.statistics.resample import HitRatios, Resampling, paired
-from headscope.statistics.significance import false_discovery
 
 SCORES = ("precision", "recall", "f1")
 NEAR = range(1, 6)

@@ -26,10 +26,10 @@ from headscope.errors import HeadscopeWarning, InputError
 from headscope.measures.surface import Preset
 from headscope.models import Model
 from headscope.runs.estimate import CLUSTERS
+from headscope.runs.forward import gold
 from headscope.runs.long import Kind, Run
 from headscope.runs.options import RunOptions
-from headscope.runs.words import gold
-from headscope.statistics.significance import false_discovery
+from headscope.statistics.jackknife import false_discovery
 
 OFFSETS = tuple(offset for offset in range(-5, 6) if offset)
 """The baselines: the word at each of these distances."""

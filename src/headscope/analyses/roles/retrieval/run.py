@@ -30,8 +30,7 @@ from headscope.errors import InputError
 from headscope.models import Model
 from headscope.models.model import uncached
 from headscope.runs.long import described
-from headscope.runs.options import RunOptions
-from headscope.runs.provenance import COMMAND
+from headscope.runs.options import COMMAND, RunOptions
 from headscope.runs.steps import Steps
 
 

@@ -14,10 +14,17 @@ from headscope.core.counts import plural
 from headscope.errors import InputError
 from headscope.measures.dataset import describe
 from headscope.measures.tidy import tidy
-from headscope.statistics.jackknife import above, effective, error, share_interval, skewness, unseen
+from headscope.statistics.jackknife import (
+    above,
+    effective,
+    error,
+    false_discovery,
+    share_interval,
+    skewness,
+    unseen,
+)
 from headscope.statistics.overlap import TOP
 from headscope.statistics.resample import Gain
-from headscope.statistics.significance import false_discovery
 from headscope.views.charts import Figure, map_of_heads, meta_of, model_name
 
 BAR = 0.1
