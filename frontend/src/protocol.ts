@@ -1301,7 +1301,8 @@ export interface GraphBlock {
  * Charts beside one another, `height` pixels high each or as high as they are by their width.
  *
  * `reasons` open the heads of their rows (None: that of the measure that the page shows), and `tips` say more of these
- * when they are pointed at.
+ * when they are pointed at. `measures` of the page are those of each chart, a colour each: its rows open their heads
+ * for these figures.
  */
 export interface ChartBlock {
   kind: "chart";
@@ -1309,23 +1310,7 @@ export interface ChartBlock {
   height: number | null;
   reasons: (Reason | null)[];
   tips: string[];
-}
-
-/**
- * Measures by layer on one scale, each called by what tells it from the others (`names`); one has its own title.
- */
-export interface PanelInfo {
-  title: string;
-  measures: string[];
-  names: string[];
-}
-
-/**
- * Measures of the report by layer, a point a head: figures 2 to 4 of Clark et al. 2019.
- */
-export interface PanelsBlock {
-  kind: "panels";
-  panels: PanelInfo[];
+  measures?: string[][];
 }
 
 /**
@@ -1334,7 +1319,7 @@ export interface PanelsBlock {
 export interface FoldedBlock {
   kind: "folded";
   summary: string;
-  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | PanelsBlock | FoldedBlock | BesideBlock | ItemsBlock | GlancesBlock | CaseBlock)[];
+  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | FoldedBlock | BesideBlock | ItemsBlock | GlancesBlock | CaseBlock)[];
 }
 
 /**
@@ -1342,15 +1327,15 @@ export interface FoldedBlock {
  */
 export interface BesideBlock {
   kind: "beside";
-  columns: ((TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | PanelsBlock | FoldedBlock | BesideBlock | ItemsBlock | GlancesBlock | CaseBlock)[])[];
+  columns: ((TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | FoldedBlock | BesideBlock | ItemsBlock | GlancesBlock | CaseBlock)[])[];
 }
 
 /**
  * Blocks with a small picture beside them, where there is one.
  */
 export interface Item {
-  picture: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | PanelsBlock | FoldedBlock | BesideBlock | ItemsBlock | GlancesBlock | CaseBlock)[];
-  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | PanelsBlock | FoldedBlock | BesideBlock | ItemsBlock | GlancesBlock | CaseBlock)[];
+  picture: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | FoldedBlock | BesideBlock | ItemsBlock | GlancesBlock | CaseBlock)[];
+  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | FoldedBlock | BesideBlock | ItemsBlock | GlancesBlock | CaseBlock)[];
 }
 
 /**
@@ -1386,7 +1371,7 @@ export interface BlocksSection {
   about: string;
   kind: "blocks";
   name: string;
-  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | PanelsBlock | FoldedBlock | BesideBlock | ItemsBlock | GlancesBlock | CaseBlock)[];
+  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | FoldedBlock | BesideBlock | ItemsBlock | GlancesBlock | CaseBlock)[];
   notes: string[];
   command: string | null;
 }
@@ -1549,7 +1534,7 @@ export interface CompareSection {
   example: (number | null)[];
   pin: (Pin | null)[];
   measures: ComparedMeasure[];
-  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | PanelsBlock | FoldedBlock | BesideBlock | ItemsBlock | GlancesBlock | CaseBlock)[];
+  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | FoldedBlock | BesideBlock | ItemsBlock | GlancesBlock | CaseBlock)[];
   notes: string[];
   command: string | null;
 }

@@ -74,7 +74,7 @@ def whole_report() -> str:
         dataset(),
         [example(pieces=pieces, seed=seed) for seed, pieces in enumerate(words)],
         sections=[
-            *classes("By kind", "About kinds.", panels, ["sep", "first"], "headscope measure --limit 3"),
+            *classes(dataset(), "By kind", "About kinds.", panels, "headscope measure --limit 3"),
             Roles(roles(), documents=60, command="headscope roles"),
             HeadPlane(distances(), ROLES, command="headscope distance --map map.csv"),
             Cards([card(head) for head in HEADS], 40, 3),

@@ -5,10 +5,10 @@ import { chart } from "../draw/chart";
 import type { Drawing, How, Spot } from "../draw/frame";
 import { key } from "../draw/key";
 import { SvgPen } from "../draw/svg";
-import type { Chart, ChartColour, ChartLine, ChartRows } from "../protocol";
+import type { Chart, ChartColour } from "../protocol";
 import { Of } from "../scene/made";
 import { type Child, h, s } from "../ui/dom";
-import { type Cell, type Figures, type Measure, orNull, type Scale, same } from "./figures";
+import { type Cell, type Figures, orNull, type Scale, same } from "./figures";
 import type { Host, Now } from "./host";
 import { pointing } from "./tip";
 
@@ -124,55 +124,30 @@ const ring = (name: string, { x, y, wide, tall }: Spot): SVGElement =>
     : s("circle", { class: name, cx: x, cy: y, r: 6 });
 
 /** The names of layers and of heads, along the axes of a chart. */
-export const layerNames = ({ payload }: Figures): string[] => payload.layers.map(String);
+const layerNames = ({ payload }: Figures): string[] => payload.layers.map(String);
 
-/** Heads as rows of a chart by layer; rows of heads that the page has not stand nowhere. */
-export const rowsByLayer = (
-  figures: Figures,
-  cells: readonly (Cell | null)[],
-  value: (cell: Cell, row: number) => number,
-): ChartRows => ({
-  x: cells.map((cell) => cell?.layer ?? -1),
-  y: cells.map((cell, row) => (cell ? orNull(value(cell, row)) : null)),
-  link: cells.map((cell) => (cell ? figures.name(cell) : "")),
-});
-
-/** The means of the layers' rows. */
-const meansOf = (figures: Figures, { x, y }: ChartRows): ChartLine => ({
-  y: figures.payload.layers.map((_, layer) => {
-    const own = y.filter((value, row): value is number => x[row] === layer && value !== null);
-    return own.length > 0 ? own.reduce((a, b) => a + b, 0) / own.length : null;
-  }),
-});
-
-/** Measures by layer, on one scale: a point a head, a line their mean, dashed what uniform attention gives of one alone. */
-export function ofMeasuresByLayer(
-  figures: Figures,
-  measures: readonly Measure[],
-  names: readonly string[] = [],
-  marked: readonly Cell[] = [],
-): Chart {
-  const each = measures.map(({ value }) => rowsByLayer(figures, figures.cells, value));
-  const shares = measures.every(({ isShare, scale }) => isShare && !scale.diverging);
-  const [only, several] = [measures[0]!, measures.length > 1];
-  const chance = figures.payload.layers.map((_, layer) => orNull(only.chance(layer)));
+/** Values of heads by layer: a point a head, a line their mean; some are named. */
+export function byLayer(figures: Figures, value: (cell: Cell) => number, named: readonly Cell[]): Chart {
+  const { cells, payload } = figures;
+  const means = payload.layers.map((_, layer) => {
+    const own = cells
+      .filter((cell) => cell.layer === layer)
+      .map(value)
+      .filter(Number.isFinite);
+    return orNull(own.reduce((a, b) => a + b, 0) / own.length);
+  });
   return {
     kind: "layers",
     title: "",
     x: { title: "", names: layerNames(figures) },
-    y: { title: "", ...(shares && { low: 0, high: 1 }) },
+    y: { title: "" },
     rows: {
-      x: each.flatMap(({ x }) => x),
-      y: each.flatMap(({ y }) => y),
-      link: each.flatMap(({ link }) => link!),
-      marked: marked.map((cell) => figures.cells.indexOf(cell)),
-      ...(several && { colour: each.flatMap(({ x }, colour) => x.map(() => colour)) }),
+      x: cells.map(({ layer }) => layer),
+      y: cells.map((cell) => orNull(value(cell))),
+      link: cells.map(figures.name),
+      marked: named.map((cell) => cells.indexOf(cell)),
     },
-    lines: [
-      ...each.map((rows, colour) => ({ ...meansOf(figures, rows), ...(several && { colour }) })),
-      ...(several ? [] : [{ y: chance, steps: true }]),
-    ],
-    ...(several && { colour: { title: "", of: "heads" as const, names: [...names] } }),
+    lines: [{ y: means }],
   };
 }
 

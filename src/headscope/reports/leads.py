@@ -10,11 +10,11 @@ from typing import Any
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
-from headscope.analyses.measure.figure import by_layer
+from headscope.analyses.measure.figure import measured, plain
 from headscope.core.heads import Head
 from headscope.views import blocks
 from headscope.views.blocks import Block, CaseBlock, CasesInfo, CasesOf, GlancesBlock, Item, TableBlock
-from headscope.views.charts import Chart, ChartAxis
+from headscope.views.charts import Chart
 from headscope.views.digits import percent
 from headscope.views.payload import Part
 
@@ -148,13 +148,9 @@ def _by_role(named: Sequence[Part], own: Sequence[TableBlock]) -> Block | None:
 
 def _small(dataset: xr.Dataset, name: str, title: str = "") -> Block:
     """A measure of all heads by layer, without links."""
-    curves, _ = by_layer(dataset, name)
-    label, rows = f"{curves['title']} by layer", curves["rows"]
-    x: ChartAxis = {**curves["x"], "title": ""}
-    y: ChartAxis = {**curves["y"], "title": ""}
-    own: Chart = {**curves, "title": title, "label": label, "x": x, "y": y}
-    own["rows"] = {"x": rows["x"], "y": rows["y"]}
-    return blocks.charts([own], height=84)
+    chart = plain(measured(dataset, name)[0])
+    chart["rows"] = {"x": chart["rows"]["x"], "y": chart["rows"]["y"]}
+    return blocks.charts([{**chart, "title": title, "label": f"{chart['title']} by layer"}], height=84)
 
 
 def _case(named: Sequence[Part], own: Sequence[TableBlock]) -> Block | None:

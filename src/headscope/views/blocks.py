@@ -245,7 +245,8 @@ class ChartBlock(TypedDict):
     """Charts beside one another, `height` pixels high each or as high as they are by their width.
 
     `reasons` open the heads of their rows (None: that of the measure that the page shows), and `tips` say more of these
-    when they are pointed at.
+    when they are pointed at. `measures` of the page are those of each chart, a colour each: its rows open their heads
+    for these figures.
     """
 
     kind: Literal["chart"]
@@ -253,21 +254,7 @@ class ChartBlock(TypedDict):
     height: int | None
     reasons: list[Reason | None]
     tips: list[str]
-
-
-class PanelInfo(TypedDict):
-    """Measures by layer on one scale, each called by what tells it from the others (`names`); one has its own title."""
-
-    title: str
-    measures: list[str]
-    names: list[str]
-
-
-class PanelsBlock(TypedDict):
-    """Measures of the report by layer, a point a head: figures 2 to 4 of Clark et al. 2019."""
-
-    kind: Literal["panels"]
-    panels: list[PanelInfo]
+    measures: NotRequired[list[list[str]]]
 
 
 class FoldedBlock(TypedDict):
@@ -320,7 +307,6 @@ Block = (
     | ListBlock
     | GraphBlock
     | ChartBlock
-    | PanelsBlock
     | FoldedBlock
     | BesideBlock
     | ItemsBlock
@@ -378,15 +364,19 @@ def charts(
     height: int | None = None,
     reasons: Sequence[Reason | None] = (),
     tips: Sequence[str] = (),
+    measures: Sequence[list[str]] = (),
 ) -> ChartBlock:
     """Charts beside one another."""
-    return ChartBlock(
+    block = ChartBlock(
         kind="chart",
         charts=list(shown),
         height=height,
         reasons=list(reasons),
         tips=list(map(plain_text, tips)),
     )
+    if measures:
+        block["measures"] = list(measures)
+    return block
 
 
 def folded(summary: str, *blocks: Block) -> FoldedBlock:

@@ -40,7 +40,7 @@ def test_generated_text_has_the_ratio_of_every_head(stories: Model, log: Path) -
     panels = [
         one
         for one in payload["sections"]
-        if one.get("name") == "layers" and one["blocks"][0]["panels"][0]["measures"] == ["lookback"]
+        if one.get("name") == "layers" and one["blocks"][0]["measures"] == [["lookback"]]
     ]
     assert [one["title"] for one in panels] == ["Context or own words, by layer"]
     written = sum(len(json.loads(line)["token_ids"]) for line in log.read_text().splitlines())

@@ -12,12 +12,11 @@ import { glances } from "./glances";
 import { graph } from "./graph";
 import { items } from "./items";
 import { list } from "./list";
-import { panels } from "./panels";
 import { table } from "./table";
 import { text } from "./text";
 
 const BLOCKS: { readonly [Kind in Info["kind"]]: Block<Extract<Info, { kind: Kind }>> } = {
-  ...{ beside, case: caseOf, chart, folded, glances, graph, items, list, panels, table, text },
+  ...{ beside, case: caseOf, chart, folded, glances, graph, items, list, table, text },
 };
 
 /** Draw blocks at the end of a section, which has this name. */

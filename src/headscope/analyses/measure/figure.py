@@ -27,7 +27,7 @@ from headscope.views.page import plain_text
 _TOGETHER = 12
 """At most so many measures have a colour each."""
 
-_NAMED = 0.5
+NAMED = 0.5
 """Heads above this share are named."""
 
 
@@ -52,10 +52,10 @@ def figure(
         raise InputError(f"figure: expected some of {', '.join(known)}, found none")
     if together and len(names) > _TOGETHER:
         raise InputError(f"figure: expected 1 to {_TOGETHER} measures together, found {len(names)}")
-    pairs = [by_layer(dataset, name, i if together else None) for i, name in enumerate(names)]
+    pairs = [measured(dataset, name, i if together else None) for i, name in enumerate(names)]
     charts = [chart for pair in pairs for chart in pair]
     if together:
-        charts = [_joined([curves for curves, _ in pairs])]
+        charts = [joined([curves for curves, _ in pairs])]
     meta = meta_of(dataset)
     parts = ["points are heads, lines means of layers" + ", dashed uniform attention" * (not together)]
     if counts := means_over(dataset, names):
@@ -75,7 +75,7 @@ def figure(
     return Figure(charts, " · ".join(filter(None, parts)), about, meta, 2)
 
 
-def by_layer(dataset: xr.Dataset, name: str, colour: int | None = None) -> tuple[Chart, Chart]:
+def measured(dataset: xr.Dataset, name: str, colour: int | None = None) -> tuple[Chart, Chart]:
     """A measure against the layer, and as a map. Shares go from 0 to 1, others as far as they go, with 0."""
     array = dataset[name].transpose("layer", "head")
     values, chance = np.asarray(array.values, np.float64), mean_chance_of(dataset, name)
@@ -89,7 +89,7 @@ def by_layer(dataset: xr.Dataset, name: str, colour: int | None = None) -> tuple
     rows, lines = points(dataset, values, colour), [_line(np.ma.masked_invalid(values).mean(1), colour)]
     if share:
         y = {**y, "low": 0.0, "high": 1.0}
-        above = np.flatnonzero(np.nan_to_num(values) > _NAMED)
+        above = np.flatnonzero(np.nan_to_num(values) > NAMED)
         rows["marked"] = above[np.argsort(-values.ravel()[above], kind="stable")].tolist()
     if colour is None and np.isfinite(chance).any():
         lines.append({"y": numbers(chance), "steps": True})
@@ -111,7 +111,14 @@ def _line(means: Any, colour: int | None) -> ChartLine:
     return line if colour is None else {**line, "colour": colour}
 
 
-def _joined(charts: Sequence[Chart]) -> Chart:
+def plain(chart: Chart) -> Chart:
+    """A chart without the titles of its axes."""
+    x: ChartAxis = {**chart["x"], "title": ""}
+    y: ChartAxis = {**chart["y"], "title": ""}
+    return {**chart, "x": x, "y": y}
+
+
+def joined(charts: Sequence[Chart]) -> Chart:
     """Measures in one plot, a colour each."""
     rows = [chart["rows"] for chart in charts]
     y: ChartAxis = {"title": " or ".join(dict.fromkeys(chart["y"]["title"] for chart in charts))}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import xarray as xr
 
+from headscope.analyses.measure.figure import NAMED, joined, measured, plain
 from headscope.analyses.measure.run import measure
 from headscope.analyses.study import Study
 from headscope.core.counts import plural
@@ -19,9 +20,11 @@ from headscope.measures.gradients import FIGURE_3
 from headscope.measures.patterns import PATTERNS
 from headscope.runs.rare import with_rarest
 from headscope.views import blocks
-from headscope.views.blocks import Block, PanelInfo, PanelsBlock, rows_of
+from headscope.views.blocks import Block, rows_of
+from headscope.views.charts import Chart
+from headscope.views.digits import fixed
 from headscope.views.payload import SectionInfo
-from headscope.views.section import Ready, Section
+from headscope.views.section import Ready, Section, rounded
 
 
 class MeasuresSection(SectionInfo):
@@ -54,61 +57,110 @@ FAR: Mapping[Kind, tuple[Sequence[str], str, str]] = {
 }
 """Of each kind of inputs the measures of how far heads look, what they are, and where from."""
 
+FEW = 2
+"""So many panels have all the width."""
+
 POINTS = "Each point is a head, the grey line the mean of a layer, the dashed line uniform attention."
 
 
 def layers(
-    title: str, about: str, measures: Sequence[str], notes: Sequence[str] = (), command: str | None = None
+    dataset: xr.Dataset,
+    title: str,
+    about: str,
+    measures: Sequence[str],
+    notes: Sequence[str] = (),
+    command: str | None = None,
 ) -> list[Section]:
     """Measures against the layer, a chart each; none where there are no measures.
 
     Args:
+        dataset: with the measures.
         title: of the section.
         about: its caption.
         measures: their names.
         notes: how to read the charts, after what the points are.
         command: gives the same figures.
     """
-    panels = [PanelInfo(title="", measures=[name], names=[]) for name in measures]
-    return _panels("layers", title, about, panels, [POINTS, *notes], command)
+    panels = [("", {"": name}) for name in measures]
+    return _panels("layers", dataset, title, about, panels, [POINTS, *notes], command)
 
 
 def classes(
+    dataset: xr.Dataset,
     title: str,
     about: str,
     panels: Mapping[str, Mapping[str, str]],
-    there: Collection[str],
     command: str | None = None,
     notes: Sequence[str] = (),
 ) -> list[Section]:
     """Kinds of tokens over one another, by layer (Clark et al. 2019, figures 2 and 3); none without a panel.
 
     Args:
+        dataset: its measures; others are left out, and a panel with fewer than two measures too.
         title: of the section.
         about: its caption.
         panels: the title of each panel, and the name of each of its measures by what it is called there.
-        there: the measures of the report; others are left out, and a panel with fewer than two measures too.
         command: gives the same figures.
         notes: how to read the panels, after what lines and points are.
     """
-    measured = {
-        panel: {label: name for label, name in measures.items() if name in there}
+    there = [
+        (panel, {label: name for label, name in measures.items() if name in dataset})
         for panel, measures in panels.items()
-    }
-    infos = [
-        PanelInfo(title=panel, measures=list(measures.values()), names=list(measures))
-        for panel, measures in measured.items()
-        if len(measures) > 1
     ]
+    several = [panel for panel in there if len(panel[1]) > 1]
     notes = ["Lines are means of layers, points heads.", *notes]
-    return _panels("classes", title, about, infos, notes, command)
+    return _panels("classes", dataset, title, about, several, notes, command)
 
 
 def _panels(
-    name: str, title: str, about: str, panels: list[PanelInfo], notes: Sequence[str], command: str | None
+    name: str,
+    dataset: xr.Dataset,
+    title: str,
+    about: str,
+    panels: Sequence[tuple[str, Mapping[str, str]]],
+    notes: Sequence[str],
+    command: str | None,
 ) -> list[Section]:
-    shown = PanelsBlock(kind="panels", panels=panels)
-    return [Ready(blocks.section(name, title, about, [shown], notes, command))] if panels else []
+    """Charts beside one another. Of many those in which no head stands out are folded; the same figures stand once."""
+    told: dict[Any, tuple[Chart, list[str]]] = {}
+    for panel, measures in panels:
+        chart = _panel(dataset, panel, measures)
+        told.setdefault((repr(chart["y"]), repr(chart["rows"]["y"])), (chart, [*measures.values()]))
+    few = len(panels) <= FEW
+    groups: tuple[list[tuple[Chart, list[str]]], ...] = [], []
+    for chart, names in told.values():
+        high = chart["y"].get("high") is None or max(filter(None, chart["rows"]["y"]), default=0) > NAMED
+        groups[not few and not high].append((chart, names))
+    shown, quiet = (
+        blocks.charts(
+            [chart for chart, _ in group], 176 if few else 136, measures=[names for _, names in group]
+        )
+        for group in groups
+    )
+    made: list[Block] = [shown]
+    if quiet["charts"]:
+        names = ", ".join(chart["title"] for chart in quiet["charts"])
+        count = plural(len(quiet["charts"]), "measure")
+        made.append(blocks.folded(f"{count} in which no head is above .5: {names}", quiet))
+    return [Ready(blocks.section(name, title, about, made, notes, command))] if panels else []
+
+
+def _panel(dataset: xr.Dataset, title: str, measures: Mapping[str, str]) -> Chart:
+    """Measures by layer on one scale, each called by what tells it from the others; one has its own title."""
+    each = [measured(dataset, name, i if title else None)[0] for i, name in enumerate(measures.values())]
+    chart = plain(joined(each) if title else each[0])
+    rows = chart["rows"]
+    rows["y"] = [None if value is None else rounded(value) for value in rows["y"]]
+    if "colour" in chart:
+        chart["colour"]["names"] = [*measures]
+        return {**chart, "title": title, "label": f"{title} {', '.join(measures)}, by layer"}
+    heads = sorted(
+        (-value, head)
+        for value, head in zip(rows["y"], rows.get("link", ()), strict=True)
+        if value is not None
+    )
+    most = f"; the highest is {heads[0][1]} with {fixed(-heads[0][0], 2)}" if heads else ""
+    return {**chart, "label": f"{chart['title']} of {plural(len(heads), 'head')} by layer{most}"}
 
 
 def every_head(command: str | None = None) -> Section:
@@ -152,13 +204,13 @@ def gradients(study: Study) -> list[Section]:
     study.figures.append(dataset)
     meta = description(dataset)
     kinds = {"separators": "sep", "[CLS]": "cls", "punctuation": "punctuation", "other tokens": "others"}
-    measures = [str(name) for name in dataset.data_vars]
     over = _over(dataset, measure_names(dataset), plural(meta["corpus"]["examples"], "input"))
     note = (
         f"The mean size of ∂L/∂α by one weight, where L is {meta['objective']}, over {over}. Where a head looks at "
         "what the output does not depend on, its attention does little (Clark et al. 2019, §3.2, figure 3)."
     )
     return classes(
+        dataset,
         "What attention matters, by layer",
         "How much the model's output depends on attention to each kind of token.",
         {
@@ -166,7 +218,6 @@ def gradients(study: Study) -> list[Section]:
                 kind: f"gradient_each_{name}" for kind, name in kinds.items()
             }
         },
-        measures,
         study.command("measure", "--measures", "gradients"),
         [note],
     )
@@ -181,6 +232,7 @@ def lookback(study: Study) -> list[Section]:
     study.figures.append(dataset)
     whose = "that were generated" if shares.get("generated") else "that the assistant said"
     return layers(
+        dataset,
         "Context or own words, by layer",
         "The lookback ratio: of what a token of an answer gives to a token of the context and to one of the answer so "
         "far, each on average, the share of the context. At .5 a head does not tell them apart; above, it looks back.",
@@ -264,6 +316,7 @@ def by_layer(
     return [
         every_map(every),
         *layers(
+            dataset,
             "Where heads look, by layer",
             "Heads that give more than half of their attention are named. Choose a point to see where the head looks.",
             looks,
@@ -271,10 +324,10 @@ def by_layer(
             surface,
         ),
         *classes(
+            dataset,
             "Kinds of tokens, by layer",
             "Left what all tokens give to each kind of token, right what separators and all others give to separators.",
             kinds,
-            names,
             surface,
             [
                 "A head that does nothing else leaves its attention on separators (Clark et al. 2019, figure 2).",
@@ -282,6 +335,7 @@ def by_layer(
             ],
         ),
         *layers(
+            dataset,
             "How widely heads look, by layer",
             "A head at 0 nats looks at one token.",
             widely,
@@ -289,6 +343,7 @@ def by_layer(
             surface,
         ),
         *layers(
+            dataset,
             "Words, sentences and delimiters, by layer",
             "",
             words,
@@ -318,8 +373,11 @@ def by_layer_perceived(dataset: xr.Dataset, command: str | None = None) -> list[
         return f"Means over {_over(dataset, drawn, count)}."
 
     return [
-        *layers("How far heads look, by layer", about, far, [n(far), source] if far else (), command),
         *layers(
+            dataset, "How far heads look, by layer", about, far, [n(far), source] if far else (), command
+        ),
+        *layers(
+            dataset,
             "Where heads look, by layer",
             "Heads that give more than half of their attention are named. Choose a point to see where the head looks.",
             shares,
@@ -327,6 +385,7 @@ def by_layer_perceived(dataset: xr.Dataset, command: str | None = None) -> list[
             command,
         ),
         *layers(
+            dataset,
             "How widely heads look, by layer",
             "A head at 0 nats looks at one token.",
             wide,

@@ -5,7 +5,7 @@ import type { CompareSection } from "../../../protocol";
 import { figure } from "../../../scene/format";
 import { h } from "../../../ui/dom";
 import { append } from "../../blocks/section";
-import { Charted, captioned, colourOf, mapOf, ofMeasuresByLayer, redrawn } from "../../chart";
+import { byLayer, Charted, captioned, colourOf, mapOf, redrawn } from "../../chart";
 import { type Cell, quantities, tableOf } from "../../figures";
 import type { Section } from "../../host";
 import { ofMeasure } from "../../reasons";
@@ -82,7 +82,7 @@ export const section: Section<CompareSection> = (element, info, host) => {
       map.show(mapOf(figures, figures.cells, value, colourOf(scale, of.units)), { width: left, theme }, said, cell);
       const largest = [...place.keys()].filter((one) => one !== null && Number.isFinite(value(one))) as Cell[];
       largest.sort((one, other) => Math.abs(value(other)) - Math.abs(value(one)));
-      const chart = ofMeasuresByLayer(figures, [quantity], [], largest.slice(0, NAMED));
+      const chart = byLayer(figures, value, largest.slice(0, NAMED));
       const means = tableOf(info, "layers");
       const ends = (name: string) =>
         figures.payload.layers.map((layer) => means[name]![means.layer!.indexOf(layer)] as number | null);
