@@ -19,8 +19,8 @@ from functools import partial
 import numpy as np
 
 import headscope as hs
+from headscope.analyses.compare.groups.run import Values, values
 from headscope.analyses.compare.groups.statistics import compare
-from headscope.analyses.compare.groups.values import Values, values
 from headscope.core.arrays import Singles
 from headscope.corpora import Example
 from headscope.measures.choose import choose

@@ -22,8 +22,8 @@ from .analyses.links.run import links as links
 from .analyses.links.syntax.run import syntax as syntax
 from .analyses.measure.run import measure as measure
 from .analyses.merge import merge as merge
+from .analyses.model_card.card import card_differences as card_differences
 from .analyses.model_card.card import open_card as open_card
-from .analyses.model_card.differences import card_differences as card_differences
 from .analyses.model_card.run import card as card
 from .analyses.patching.run import patching as patching
 from .analyses.probes.run import probe as probe

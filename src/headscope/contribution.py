@@ -8,8 +8,7 @@
 >>> headscope.contribution.flow(maps)                                # the largest flow from token to token
 """
 
-from headscope.analyses.contribution.ablation import ablation
-from headscope.analyses.contribution.importance import importance, relevance
+from headscope.analyses.contribution.importance import ablation, importance, relevance
 from headscope.analyses.contribution.statistics import flow, rollout
 from headscope.analyses.contribution.unused import unused_token
 from headscope.analyses.contribution.variability import variability

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 import headscope as hs
-from headscope.analyses.contribution.ablation import estimate as ablation_estimate
+from headscope.analyses.contribution.importance import estimate as ablation_estimate
 from headscope.attention.check import PADDING
 from headscope.attention.load import PADDED
 from headscope.errors import HeadscopeWarning, InputError

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from headscope.analyses.probes.cache import Precision, Store, kept
-from headscope.analyses.probes.data import Data
+from headscope.analyses.probes.fit import Data
 from headscope.analyses.probes.modules import SPECIAL
 from headscope.analyses.probes.trees import Trees
 

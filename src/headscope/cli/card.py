@@ -73,8 +73,7 @@ def diff(
         table: where the table goes.
         level: the expected share of wrong differences among those named.
     """
-    from headscope.analyses.model_card.card import open_card
-    from headscope.analyses.model_card.differences import card_differences
+    from headscope.analyses.model_card.card import card_differences, open_card
     from headscope.analyses.shown import ShownResult
     from headscope.views.blocks import rows_of
 

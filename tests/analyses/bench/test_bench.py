@@ -11,15 +11,16 @@ import torch
 
 import headscope as hs
 from headscope.analyses.bench import Name, run
-from headscope.analyses.bench.alignment import (
+from headscope.analyses.bench.run import (
+    SEPARATION,
     Aligned,
     Sentence,
     by_halves,
     by_heads,
     by_hidden_states,
+    published,
     sentences,
 )
-from headscope.analyses.bench.run import SEPARATION, published
 from headscope.attention.record import AttentionRecord
 from headscope.corpora import Example
 from headscope.errors import InputError

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 import headscope as hs
-from headscope.analyses.contribution.ablation import estimate
+from headscope.analyses.contribution.importance import estimate
 from headscope.attention.record import AttentionRecord
 from headscope.core.tokens import Tokens
 from headscope.errors import RunError

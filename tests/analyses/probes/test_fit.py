@@ -9,8 +9,18 @@ import numpy as np
 import pytest
 import torch
 
-from headscope.analyses.probes.data import PAIRS, SENTENCES, Data, batches
-from headscope.analyses.probes.fit import GAIN, PATIENCE, Fitted, evaluate, fit, split
+from headscope.analyses.probes.fit import (
+    GAIN,
+    PAIRS,
+    PATIENCE,
+    SENTENCES,
+    Data,
+    Fitted,
+    batches,
+    evaluate,
+    fit,
+    split,
+)
 from headscope.analyses.probes.modules import AttentionProbe, Batch, DistanceProbe
 from headscope.errors import RunError
 from tests.helpers.planted_probes import HEADS, planted_data, random_trees

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from headscope.analyses.probes.data import Data, batches
-from headscope.analyses.probes.fit import evaluate, fit
+from headscope.analyses.probes.fit import Data, batches, evaluate, fit
 from headscope.analyses.probes.modules import SPECIAL, AttentionProbe, Batch, DistanceProbe, PairProbe
 from tests.helpers.planted_probes import HEADS, PLANTED, Loss, planted_data, random_trees
 

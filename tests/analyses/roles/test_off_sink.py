@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
 import headscope as hs
-from headscope.analyses.roles import copying, run, suppression, synthetic
+from headscope.analyses.roles import copying, run, synthetic
 from headscope.analyses.roles.offsets import look
 from headscope.analyses.roles.run import look_off, measured_off, off_sink
 from headscope.analyses.roles.statistics import NONE, every, named, roles_of, sinks
@@ -201,8 +201,8 @@ def test_heads_of_a_language_model(smollm: Model, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(run, "SEQUENCES", 40)
     monkeypatch.setattr(synthetic, "MOST", 24)
     monkeypatch.setattr(copying, "SEQUENCES", 24)
-    monkeypatch.setattr(suppression, "TEXTS", 6)
-    monkeypatch.setattr(suppression, "TOKENS", 24)
+    monkeypatch.setattr(copying, "TEXTS", 6)
+    monkeypatch.setattr(copying, "TOKENS", 24)
     monkeypatch.setattr(run, "NEEDLES", 6)
     monkeypatch.setattr(run, "NEEDLE_TEXT", 96)
     documents: dict[object, list[str]] = {}

@@ -9,9 +9,9 @@ import transformers
 from numpy.testing import assert_allclose
 
 import headscope as hs
-from headscope.analyses.roles import suppression as rooms
+from headscope.analyses.roles import copying as rooms
+from headscope.analyses.roles.copying import suppression
 from headscope.analyses.roles.statistics import every, named
-from headscope.analyses.roles.suppression import suppression
 from headscope.attention.residual import unembedding
 from headscope.corpora import Example
 from headscope.models import Model

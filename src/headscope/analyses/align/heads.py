@@ -13,7 +13,7 @@ from typing import Any, Unpack
 import numpy as np
 import xarray as xr
 
-from headscope.analyses.align.listen import RecordingMaps, description, listen, median_width
+from headscope.analyses.align.run import RecordingMaps, description, listen, median_width
 from headscope.analyses.align.statistics import by_word, dataset, entered, frames_of, smoothed
 from headscope.analyses.options import Stepping, with_options
 from headscope.analyses.result import returns_result

@@ -14,8 +14,8 @@ from torch import Tensor
 from headscope.analyses.composition import statistics
 from headscope.analyses.long_runs import long_run
 from headscope.analyses.options import BlockOptions
-from headscope.analyses.reads import work as reads
-from headscope.analyses.reads.work import Shares, Summed
+from headscope.analyses.reads import corpus as reads
+from headscope.analyses.reads.corpus import Shares, Summed
 from headscope.attention.reading import compared, placed_scores, visible
 from headscope.attention.record import AttentionRecord
 from headscope.core.heads import Head

@@ -66,7 +66,7 @@ def run(
         result = context_attribution(model, prompts(path), spans=units, exact=exact, **given)
         if not _page(output):
             return result
-        from headscope.analyses.context_attribution.page import PromptsPage, shaded
+        from headscope.analyses.context_attribution.run import PromptsPage, shaded
 
         known = {name: given[name] for name in ("max_new_tokens", "batch_size", "limit") if name in given}
         views = shaded(model, prompts(path), units, exact=exact, **known)

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Unpack
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Unpack
 
 import numpy as np
 import xarray as xr
 
 from headscope.analyses.context_attribution import spans as by_span
 from headscope.analyses.context_attribution import statistics
-from headscope.analyses.context_attribution.statistics import FIGURES, GROUPS, PromptRows
+from headscope.analyses.context_attribution.statistics import FIGURES, GROUPS, PromptRows, table
 from headscope.analyses.long_runs import long_run
 from headscope.analyses.options import BlockOptions
 from headscope.analyses.result import Result
 from headscope.analyses.why import statistics as one
 from headscope.analyses.why.run import why
 from headscope.analyses.why.spans import Spans
+from headscope.core.saving import replacing
 from headscope.core.tokens import Tokens
 from headscope.core.validation import Count, Number, Seed
 from headscope.corpora import Corpus, Example
@@ -31,6 +34,14 @@ from headscope.models.model import expect_model
 from headscope.runs.identity import about_model
 from headscope.runs.long import Kind, Run
 from headscope.runs.options import RunOptions
+from headscope.views.blobs import Blobs
+from headscope.views.blocks import rows_of
+from headscope.views.charts import meta_of, model_name
+from headscope.views.explorer import views_page
+from headscope.views.lab import FiguresPayload
+from headscope.views.page import plain_text
+from headscope.views.terminal import table_texts
+from headscope.views.view import Showable
 
 BLOCK = 4
 """Prompts of a block, about: each takes many passes, and what a checkpoint keeps are blocks."""
@@ -305,3 +316,51 @@ def _shuffled(
     if source is not None:
         source = [moved[one_of] if isinstance(one_of, int) else one_of for one_of in source]
     return "".join([*parts, text[at:]]), [spans[old] for old in order], source
+
+
+SHADED = 3
+"""So many prompts are shaded."""
+
+
+def shaded(
+    model: Model, corpus: Iterable[Example], spans: Any, limit: int = SHADED, **options: Any
+) -> list[Showable]:
+    """The first prompts of a data set that the model can read, each shaded; `options` are of `headscope.why`."""
+    return [one.view() for one in explained(model, corpus, spans, min(limit, SHADED), **options)]
+
+
+def explained(
+    model: Model, corpus: Iterable[Example], spans: Any, limit: int, **options: Any
+) -> Iterator[Result]:
+    """The same, each explained; of no spans by its messages, tools and documents, or by sentences."""
+    for example in islice(Readable(model)(corpus), limit):
+        units = spans or ("sentence" if example.messages is None else "part")
+        yield explain(model, example, units, **options)
+
+
+class PromptsPage(NamedTuple):
+    """The figures of a data set, and a few of its prompts."""
+
+    result: xr.Dataset
+    views: Sequence[Showable]
+
+    def save(self, path: Path) -> None:
+        """Write the page."""
+        with replacing(path) as file:
+            file.write_text(page(self.result, self.views), encoding="utf-8")
+
+
+def page(result: xr.Dataset, views: Sequence[Showable]) -> str:
+    """The figures, what each of them is, and the prompts below."""
+    rows: Any = table(result)
+    rows["what it is"] = [FIGURES[name] for name in rows["figure"]]
+    columns, *texts = table_texts(*rows_of(rows, most=len(rows)))
+    title = f"Which part made these answers? · {model_name(meta_of(result)['model'])}"
+    figures = FiguresPayload(
+        kind="figures",
+        version=1,
+        title=plain_text(title),
+        columns=columns,
+        rows=[[plain_text(text) for text in row] for row in texts],
+    )
+    return views_page([(figures, Blobs()), *((view.payload, view.blobs) for view in views)])

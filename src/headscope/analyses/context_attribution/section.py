@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
-from headscope.analyses.context_attribution.page import explained
+from headscope.analyses.context_attribution.run import explained
 from headscope.analyses.study import LEVEL, Study
 from headscope.analyses.why import statistics
 from headscope.core.counts import plural

@@ -20,8 +20,7 @@ import xarray as xr
 from headscope.analyses.options import Resumed, with_options
 from headscope.analyses.probes import gather, statistics
 from headscope.analyses.probes.cache import Precision, Store
-from headscope.analyses.probes.data import Data
-from headscope.analyses.probes.fit import Fitted, P, outputs, predictions, trained
+from headscope.analyses.probes.fit import Data, Fitted, P, outputs, predictions, trained
 from headscope.analyses.probes.gather import read_vectors
 from headscope.analyses.probes.modules import (
     SPECIAL,

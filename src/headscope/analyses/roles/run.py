@@ -18,10 +18,9 @@ from headscope.analyses.artefacts.statistics import TO_ARTEFACT, to_artefacts
 from headscope.analyses.measure.run import measure
 from headscope.analyses.options import Resumed, with_options
 from headscope.analyses.roles import definitions, statistics
-from headscope.analyses.roles.copying import copying
+from headscope.analyses.roles.copying import copying, suppression
 from headscope.analyses.roles.offsets import Look, look, offset_scores
 from headscope.analyses.roles.retrieval.run import retrieval
-from headscope.analyses.roles.suppression import suppression
 from headscope.analyses.roles.synthetic import repeated_tokens
 from headscope.attention.record import AttentionRecord
 from headscope.core.arrays import Floats
@@ -106,7 +105,7 @@ def roles(
     what followed the token before (prefix matching) and raises its logit (copying, from 16 of the sequences); one that
     lowers it is named anti-induction, and one that does neither, or in a model whose layers do not add to one residual
     stream, prefix matching. Retrieval heads are told from needles (`headscope.retrieval`), copy suppression from 12
-    texts of the corpus, in such models (`headscope.analyses.roles.suppression`). Where heads have a sink, the same
+    texts of the corpus, in such models (`headscope.analyses.roles.copying`). Where heads have a sink, the same
     passes tell what these heads do off it: roles whose name ends so are of the attention with the first token taken
     out, put to sum to 1 again.
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from headscope.errors import InputError
-from headscope.runs.engines.dask import Dask
 from headscope.runs.engines.here import Engine, Here
-from headscope.runs.engines.processes import Processes
+from headscope.runs.engines.processes import Dask, Processes
 
 __all__ = ["Dask", "Here", "Processes"]
 

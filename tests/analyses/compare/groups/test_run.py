@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import headscope as hs
-from headscope.analyses.compare.groups.values import values
+from headscope.analyses.compare.groups.run import values
 from headscope.corpora import Example
 from headscope.errors import CorpusError, InputError, RunError
 from headscope.models import Model
@@ -44,7 +44,7 @@ def test_values_are_those_of_each_input_alone(demo: Model) -> None:
 @pytest.mark.slow
 def test_large_values_stay_in_a_file(demo: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = values(demo, examples(demo), ["previous"], RunOptions(batch_size=5))
-    monkeypatch.setattr("headscope.analyses.compare.groups.values.IN_MEMORY", 0)
+    monkeypatch.setattr("headscope.analyses.compare.groups.run.IN_MEMORY", 0)
     found = values(demo, examples(demo), ["previous"], RunOptions(batch_size=5))
     assert isinstance(found.values, np.memmap)
     np.testing.assert_array_equal(found.values, kept.values)

@@ -13,8 +13,7 @@ import pytest
 import headscope as hs
 from headscope import corpora
 from headscope.analyses.links.syntax.run import syntax
-from headscope.analyses.links.syntax.statistics import table
-from headscope.analyses.links.syntax.trees import UAS, UUAS, spanning_tree
+from headscope.analyses.links.syntax.statistics import UAS, UUAS, spanning_tree, table
 from headscope.errors import CorpusError, HeadscopeWarning, InputError
 from headscope.runs.forward import word_maps
 

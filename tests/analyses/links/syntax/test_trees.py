@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headscope.analyses.links.syntax.trees import right, spanning_tree
+from headscope.analyses.links.syntax.statistics import right, spanning_tree
 
 pytest.importorskip("ufal.chu_liu_edmonds")
 

@@ -16,7 +16,7 @@ import torch
 import xarray as xr
 
 from headscope.analyses.compare.models import statistics, words
-from headscope.analyses.compare.models.shapes import check_shapes, counterparts
+from headscope.analyses.compare.models.words import check_shapes, counterparts
 from headscope.analyses.options import CorpusOptions, with_options
 from headscope.analyses.result import Comparison
 from headscope.attention.divergence import distributions

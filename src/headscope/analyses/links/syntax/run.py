@@ -12,7 +12,7 @@ import xarray as xr
 from headscope.analyses.links.engine import Answered, LinkEngine
 from headscope.analyses.links.questions import AskedExample, Way
 from headscope.analyses.links.sums import LinkSums
-from headscope.analyses.links.syntax import trees as spanning
+from headscope.analyses.links.syntax import statistics as spanning
 from headscope.analyses.links.syntax.statistics import DIRECTIONS, by_offsets, dataset
 from headscope.analyses.long_runs import long_run
 from headscope.analyses.options import BlockOptions
