@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -54,6 +55,9 @@ _TOKENS = 512
 
 _CHUNK = 16
 """Features whose choices are looked at together."""
+
+PairWork = Callable[[AskedExample, CandidatePairs, int], None]
+"""What is done with the pairs of an input, and its cluster."""
 
 
 @returns_result
@@ -194,7 +198,7 @@ class _CombineRun:
         self._weights: dict[str, Floats] = {}
         self._scored: dict[str, LabelScores] = {}
 
-    def over_inputs(self, work: Callable[[AskedExample, CandidatePairs, int], None], title: str) -> Inputs:
+    def over_inputs(self, work: PairWork, title: str) -> Inputs:
         """One pass: what is done with the pairs of each input and its cluster. Returns what was read."""
         engine, corpus = self.engine, self.corpus
         inputs = engine.inputs(corpus, self.limit)
@@ -218,16 +222,12 @@ class _CombineRun:
                 tokens_per_batch=_TOKENS,
                 same_length=engine.model.same_length,
             )
-            for number, block in enumerate(cuts, 1):
-                batches = block if folder is None else list(block)
-                if folder is not None:
-                    content = b"".join(
-                        part for batch in batches for example in batch for part in spelled_out(example)
-                    )
-                    chain = hashlib.sha256(chain.encode() + content).hexdigest()
+            for number, batches in enumerate(map(list, cuts), 1):
+                content = (part for batch in batches for example in batch for part in spelled_out(example))
+                chain = hashlib.sha256(chain.encode() + b"".join(content)).hexdigest()
                 if folder is not None and number <= behind:
                     folder.compare(number, chain)
-                    done(sum(len(batch) for batch in batches))
+                    done(sum(map(len, batches)))
                     continue
                 self._block(batches, numbers, work, done)
                 if folder is not None:
@@ -249,74 +249,55 @@ class _CombineRun:
         now, name = circumstances(self.engine.model.device), work.__name__
         size = sys.maxsize  # of a span: the state is of all blocks so far
         with Folder(
-            place / name, {**run, "pass": name}, _CombineState, span=size, circumstances=now
+            place / name, {**run, "stage": name}, _CombineState, span=size, circumstances=now
         ) as folder:
             try:
                 yield folder
             finally:
                 folder.flush()
 
-    def _arrays(self) -> dict[str, np.ndarray]:
+    def _arrays(self) -> Arrays:
         """What both passes have found so far."""
-        names = [f"{half} {label}" for label, half in self._alone]
-        arrays: dict[str, np.ndarray] = {
-            "layers": np.array(self.layers, np.int64),
-            "heads": np.array(self.heads),
-            "alone": np.array(names, np.str_),
-            "sources": np.array(list(self._sources.values()), np.int64),
-            "labels": np.array(list(self._sources), np.str_),
-            "links": np.array([self._links.get(label, "") for label in self._sources], np.str_),
-            "scored": np.array(list(self._scored), np.str_),
+        alone = [[*key, n, sorted(self._documents[key])] for key, (_, n) in self._alone.items()]
+        clusters = {label: scored.clusters for label, scored in self._scored.items()}
+        told = [self.layers, self.heads, self._sources, self._links, alone, clusters]
+        arrays = {
+            "told": np.array(json.dumps(told)),
+            "right": np.array([right for right, _ in self._alone.values()]),
         }
+        for place, scored in enumerate(self._scored.values()):
+            arrays |= {f"sums{place}": np.array(scored.sums), f"counts{place}": np.array(scored.counts)}
         for half, sample in enumerate(self._samples):
             arrays |= {f"sample{half}/{name}": array for name, array in sample.to_arrays().items()}
-        for place, (key, (right, n)) in enumerate(self._alone.items()):
-            documents = np.array(sorted(self._documents[key]), np.int64)
-            arrays |= {f"right{place}": right, f"n{place}": np.array(n), f"documents{place}": documents}
-        for place, scored in enumerate(self._scored.values()):
-            arrays[f"clusters{place}"] = np.array(scored.clusters, np.int64)
-            arrays |= {f"sums{place}": np.array(scored.sums), f"counts{place}": np.array(scored.counts)}
         return arrays
 
     def _take(self, arrays: Arrays) -> None:
         """Go on from what `_arrays` gave."""
-        self.layers, self.heads = arrays["layers"].tolist(), int(arrays["heads"])
-        labels: list[str] = arrays["labels"].tolist()
-        self._sources = dict(zip(labels, arrays["sources"].tolist(), strict=True))
-        self._links = {
-            label: link for label, link in zip(labels, arrays["links"].tolist(), strict=True) if link
-        }
+        told = json.loads(arrays["told"].item())
+        self.layers, self.heads, self._sources, self._links, alone, clusters = told
+        for (label, half, n, documents), right in zip(alone, arrays["right"], strict=True):
+            self._alone[label, half], self._documents[label, half] = (right, n), set(documents)
+        for place, (label, of) in enumerate(clusters.items()):
+            self._scored[label] = LabelScores(
+                of, *(list(arrays[f"{name}{place}"]) for name in ("sums", "counts"))
+            )
         for half, sample in enumerate(self._samples):
             sample.take(under(arrays, f"sample{half}/"))
-        for place, name in enumerate(arrays["alone"].tolist()):
-            half, _, label = name.partition(" ")
-            self._alone[label, int(half)] = arrays[f"right{place}"], float(arrays[f"n{place}"])
-            self._documents[label, int(half)] = set(arrays[f"documents{place}"].tolist())
-        for place, label in enumerate(arrays["scored"].tolist()):
-            lists = (list(arrays[f"{name}{place}"]) for name in ("clusters", "sums", "counts"))
-            self._scored[label] = LabelScores(*lists)
 
     def _block(
         self,
         batches: Iterable[Sequence[Example]],
         numbers: dict[int, int],
-        work: Callable[[AskedExample, CandidatePairs, int], None],
+        work: PairWork,
         done: Callable[[int], None],
     ) -> None:
         for _, (answered, _, shape) in worked(batches, self.engine.run, done):
             self.layers, self.heads = shape
             while answered:  # the maps of a batch go before those of the next come
-                self._one(answered.pop(), numbers, work)
-
-    def _one(
-        self,
-        answered: Answered,
-        numbers: dict[int, int],
-        work: Callable[[AskedExample, CandidatePairs, int], None],
-    ) -> None:
-        cluster = numbers.pop(answered.asked.number)
-        for pairs in self._pairs(answered):
-            work(answered.asked, pairs, cluster)
+                one = answered.pop()
+                cluster = numbers.pop(one.asked.number)
+                for pairs in self._pairs(one):
+                    work(one.asked, pairs, cluster)
 
     def _pairs(self, answered: Answered) -> Iterator[CandidatePairs]:
         if self.apart is None:
