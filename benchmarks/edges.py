@@ -29,7 +29,7 @@ from headscope.analyses.patching.pairs import read
 from headscope.analyses.patching.run import _PairRuns  # pyright: ignore[reportPrivateUsage]
 from headscope.attention import edges
 from headscope.attention.edges import Graph
-from headscope.attention.outputs import Outputs
+from headscope.attention.residual import Outputs
 
 WORDS, TOKENS = 64, 32
 THRESHOLD = 0.05

@@ -139,8 +139,7 @@ def stream(model: Any, inputs: dict[str, Any]) -> str:
 
     from headscope.attention.circuits import circuits
     from headscope.attention.edges import Graph
-    from headscope.attention.outputs import Outputs
-    from headscope.attention.residual import written
+    from headscope.attention.residual import Outputs, written
     from headscope.attention.stream import Reader
     from headscope.errors import HeadscopeError
 

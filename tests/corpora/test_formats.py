@@ -12,7 +12,7 @@ from headscope import corpora
 from headscope.console.sources import ReadingOptions, annotated, linked
 from headscope.corpora import sources
 from headscope.corpora.formats import FORMATS, format_of
-from headscope.corpora.kinds import holds
+from headscope.corpora.jsonlines import holds
 from headscope.corpora.sources import Form
 from headscope.errors import CorpusError
 from tests.helpers.typed import Typed

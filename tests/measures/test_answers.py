@@ -11,9 +11,9 @@ import torch
 import headscope as hs
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
-from headscope.measures.answers import ANSWERS
 from headscope.measures.choose import surface
 from headscope.measures.dataset import description, names
+from headscope.measures.perceived import ANSWERS
 from headscope.models import Model
 from tests.helpers.small_models import llava_parts
 

@@ -17,7 +17,7 @@ from headscope.errors import InputError
 from headscope.measures.choose import default_measures, surface
 from headscope.measures.dataset import description, names
 from headscope.measures.measure import pair_measure
-from headscope.measures.pictures import PICTURES
+from headscope.measures.perceived import PICTURES
 from tests.helpers.small_models import seeing
 
 

@@ -15,7 +15,7 @@ from headscope.attention.one import prepare
 from headscope.errors import InputError
 from headscope.measures.choose import surface
 from headscope.measures.dataset import names
-from headscope.measures.sounds import SOUNDS
+from headscope.measures.perceived import SOUNDS
 from tests.helpers.small_models import whisper_parts
 
 

@@ -21,9 +21,8 @@ from torch import Tensor, nn
 
 from headscope.attention.linear import PLACED, TOKEN, block_of
 from headscope.attention.one import output_of
-from headscope.attention.outputs import Outputs
 from headscope.attention.recording import Hooks, afresh, entered, entering, evaluating, first, with_first
-from headscope.attention.residual import no_stream
+from headscope.attention.residual import Outputs, no_stream
 from headscope.core.heads import Head
 from headscope.models.model import Model
 

@@ -170,7 +170,7 @@ def once(corpus: Corpus, distinct: bool) -> Corpus:
 
 def _kinds(path: Path, format: TextKind | None) -> Sequence[str]:
     """What a file of texts holds, told from its name, or the files of a folder."""
-    from headscope.corpora.kinds import holds
+    from headscope.corpora.jsonlines import holds
     from headscope.corpora.sources import STDIN, counted, standard_input, suffix_of, walked
 
     if format is not None:
@@ -417,7 +417,7 @@ _ENDS_LINKS: Mapping[str, LinksKind] = {".jsonl": "jsonl", ".json": "jsonl", **_
 
 def _format_of(path: Path, ends: Mapping[str, str]) -> str:
     """The format that a name tells by its end, or else the file by how it begins."""
-    from headscope.corpora.kinds import format_in, holds
+    from headscope.corpora.jsonlines import format_in, holds
     from headscope.corpora.sources import is_compressed
     from headscope.errors import CorpusError
 

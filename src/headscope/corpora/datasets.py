@@ -22,12 +22,12 @@ from headscope.corpora.jsonlines import (
     MAIN,
     TEXTS,
     DocumentNumbers,
+    begins_as_table,
     each_of,
     fields,
     known_texts,
     named,
 )
-from headscope.corpora.kinds import begins_as_table
 from headscope.corpora.rows import MemoryRow, Replayed, columns_of, plain
 from headscope.corpora.sources import suffix_of
 from headscope.errors import CorpusError, InputError

@@ -21,6 +21,7 @@ from headscope.corpora.jsonlines import (
     KINDS,
     DocumentNumbers,
     each_of,
+    expect_text,
     fields,
     json_object,
     named,
@@ -28,7 +29,6 @@ from headscope.corpora.jsonlines import (
     string,
     strings,
 )
-from headscope.corpora.kinds import expect_text
 from headscope.corpora.readable import HEADING
 from headscope.errors import HeadscopeWarning, InputError
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from headscope.core.tokens import Kind
 from headscope.corpora.corpus import Corpus
-from headscope.corpora.images import builtin_images
+from headscope.corpora.perceived import builtin_images, builtin_sounds
 from headscope.corpora.readers import builtin
-from headscope.corpora.sounds import builtin_sounds
 
 
 def shipped(kind: Kind) -> Corpus:

@@ -18,16 +18,14 @@ from headscope.core.maps import AttentionMaps
 from headscope.core.tokens import Tokens
 from headscope.core.validation import expect
 from headscope.errors import InputError
-from headscope.measures.answers import ANSWERS
 from headscope.measures.confidence import CONFIDENCE, SYNTHETIC
 from headscope.measures.conversation import CONVERSATION
 from headscope.measures.dataset import dataset
 from headscope.measures.gradients import FIGURE_3
 from headscope.measures.measure import Matrix, Measure, by_name, mask, selection
 from headscope.measures.patterns import PATTERNS
-from headscope.measures.pictures import PICTURES
+from headscope.measures.perceived import ANSWERS, PICTURES, SOUNDS
 from headscope.measures.positions import named
-from headscope.measures.sounds import SOUNDS
 from headscope.measures.sums import Documents
 from headscope.measures.surface import MEASURES, SMOOTHING, Preset, of_code, offset, prepared, to_class
 

@@ -16,7 +16,7 @@ from headscope.analyses.patching.statistics import curve_table, first_edges
 from headscope.attention import edges
 from headscope.attention.edges import LOGITS, Graph, live
 from headscope.attention.linear import PLACED
-from headscope.attention.outputs import Outputs
+from headscope.attention.residual import Outputs
 from headscope.errors import RefusedError
 from headscope.models import Model
 from tests.helpers.families import build, family

@@ -11,9 +11,9 @@ import xarray as xr
 
 from headscope.core.arrays import Bools, Floats, Ints
 from headscope.core.tokens import Tokens
-from headscope.measures.answers import speaking
 from headscope.measures.dataset import describe
 from headscope.measures.measure import Measure, mask, pair_measure
+from headscope.measures.perceived import speaking
 from headscope.measures.sums import Ratios, Sums
 from headscope.measures.tidy import tidy
 from headscope.statistics.jackknife import share_interval
@@ -47,7 +47,7 @@ SOURCE = "Darcet et al. 2024, §2.1"
     "attention", "Mean share of a token's attention that goes to artefacts, over the tokens that see one."
 )
 def attention(tokens: Tokens, queries: Ints) -> np.ndarray:
-    """In a text with a picture, the rows are those of `headscope.measures.answers`."""
+    """In a text with a picture, the rows are those of `headscope.measures.perceived`."""
     rows = speaking(tokens) if "image" in tokens.classes else np.ones(len(tokens), np.bool_)
     return rows[queries, None] & mask(tokens, "artefact")
 

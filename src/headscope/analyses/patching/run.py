@@ -19,9 +19,8 @@ from headscope.analyses.patching.curve import dataset as circuits_dataset
 from headscope.analyses.patching.pairs import Given, Pair, read
 from headscope.analyses.result import returns_result
 from headscope.attention.edges import Graph
-from headscope.attention.outputs import Outputs, Put
 from headscope.attention.parts import doubles
-from headscope.attention.residual import unembedding
+from headscope.attention.residual import Outputs, Put, unembedding
 from headscope.core.arrays import Arrays, Floats
 from headscope.core.heads import Head
 from headscope.core.validation import Number

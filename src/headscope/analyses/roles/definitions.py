@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from headscope.core.tokens import Kind
-from headscope.measures.sounds import NEAR
+from headscope.measures.perceived import NEAR
 
 Family = Literal["position", "marks", "words", "sentence", "breadth", "copies", "off the sink"]
 

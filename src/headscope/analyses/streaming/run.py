@@ -13,11 +13,10 @@ from torch import Tensor
 from headscope.analyses.result import returns_result
 from headscope.analyses.roles.retrieval.needles import Needle, hidden, words_of
 from headscope.analyses.streaming import statistics
-from headscope.attention.outputs import Outputs
 from headscope.attention.parts import doubles
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
-from headscope.attention.residual import unembedding
+from headscope.attention.residual import Outputs, unembedding
 from headscope.attention.whatif import edit
 from headscope.core.arrays import Floats
 from headscope.core.validation import Count, Level, Number, Seed, validated

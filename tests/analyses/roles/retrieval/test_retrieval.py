@@ -14,7 +14,7 @@ import transformers
 
 import headscope as hs
 from headscope.analyses.roles.retrieval import needles, run, statistics
-from headscope.attention.outputs import Outputs, Put
+from headscope.attention.residual import Outputs, Put
 from headscope.errors import InputError
 from headscope.measures.dataset import description
 from headscope.models import Model

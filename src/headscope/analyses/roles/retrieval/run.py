@@ -16,10 +16,9 @@ from headscope.analyses.result import returns_result
 from headscope.analyses.roles.retrieval import statistics
 from headscope.analyses.roles.retrieval.needles import Needle, hidden, words_of
 from headscope.attention.one import running
-from headscope.attention.outputs import Outputs, Put
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import evaluating, recording
-from headscope.attention.residual import unembedding
+from headscope.attention.residual import Outputs, Put, unembedding
 from headscope.core.arrays import Arrays, Floats
 from headscope.core.heads import Head
 from headscope.core.link import Link, Span

@@ -1,23 +1,122 @@
-"""Sounds as a corpus, and long ones as several inputs."""
+"""Pictures and sounds as corpora."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
 from headscope.core.audio import Samples, decoded, need
-from headscope.core.tokens import Sound
+from headscope.core.lazy import module
+from headscope.core.pictures import expect_picture, picture_of
+from headscope.core.tokens import Picture, Sound
 from headscope.core.validation import Count, validated
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.files import data_folder
 from headscope.corpora.media import By, Columns, Modality, corpus_of, packaged
 from headscope.errors import HeadscopeWarning, InputError
 
-SUFFIXES = (".aif", ".aiff", ".au", ".flac", ".mp3", ".oga", ".ogg", ".opus", ".wav", ".wave")
+SUFFIXES = (
+    ".avif",
+    ".bmp",
+    ".gif",
+    ".jfif",
+    ".jpe",
+    ".jpeg",
+    ".jpg",
+    ".pbm",
+    ".pgm",
+    ".png",
+    ".pnm",
+    ".ppm",
+    ".tif",
+    ".tiff",
+    ".webp",
+)
+"""Suffixes of files in a folder that are taken for pictures."""
+
+
+@validated
+def images(
+    source: Any,
+    *,
+    text: str | None = None,
+    documents: By = "file",
+    limit: Count | None = None,
+    column: str = "image",
+    text_column: str = "text",
+    strict: bool = False,
+) -> Corpus:
+    """Pictures, each an input and a document of its own. Files are opened one at a time.
+
+    Args:
+        source: a folder, whose pictures are told by their suffix and read in the order of their names, then those of
+            its folders; a picture's label is then the folder below `source` that it lies in. Or a path, or a list of
+            paths; pictures as `headscope.capture` takes them (Pillow images, arrays); a file of JSON lines, or rows
+            such as those of a data set of Hugging Face's ``datasets``. A row has an ``image`` (a path, from the folder
+            of the JSON lines on; in Python also a picture, the bytes of a file, or ``{"bytes": …, "path": …}``), and
+            may have a ``text`` or ``words``, a ``label``, ``links`` (as in `headscope.corpora.links`), and a
+            ``document``: rows that follow one another with the same are one.
+        text: what goes with each picture that has no text, for models that read both.
+        documents: what is one where a row does not say: each ``file``, or the files of one ``folder``.
+        limit: at most so many pictures, the first ones.
+        column, text_column: other names of the columns of pictures and texts.
+        strict: refuse pictures that are broken; else they are left out and listed (`Corpus`).
+
+    Raises `InputError` for what is nothing of that, and for a folder without pictures; and where Pillow, the extra
+    ``pictures``, is not installed.
+
+    >>> corpus = hs.corpora.images("photos")
+    >>> [(example.image.name, example.label) for example in corpus]
+    [('table.png', None), ('red.png', 'apples')]
+    """
+    return corpus_of(source, _IMAGES, Columns(column, text_column, text, documents), limit, strict)
+
+
+@validated
+def builtin_images() -> Corpus:
+    """The pictures that ship in the package: twelve, drawn for it, each with a sentence that says what it shows.
+
+    Their links are from the words of a sentence to the regions of the picture that they name.
+
+    >>> first = next(iter(hs.corpora.builtin_images()))
+    >>> first.image.name, first.text
+    ('park.png', 'A man in a red sweater walks his dog past a tree.')
+    """
+    return packaged(images(data_folder("pictures") / "pictures.jsonl"), "built-in pictures")
+
+
+def _is_one(value: object) -> bool:
+    """Whether something is a picture itself."""
+    if isinstance(value, Mapping):
+        return "bytes" in value
+    if isinstance(value, np.ndarray):
+        return cast("np.ndarray[Any, Any]", value).ndim != 4
+    return isinstance(value, Picture | bytes) or hasattr(value, "getexif")
+
+
+def _need(value: Any) -> None:
+    if isinstance(value, Path | bytes):
+        module("PIL.Image")
+
+
+def _read(value: Any, name: str) -> Path | Picture:
+    """A file as it is, when it has been looked at; anything else as a picture."""
+    if isinstance(value, Path):
+        expect_picture(value)
+        return value
+    picture = picture_of(value)
+    return replace(picture, name=name) if name else picture
+
+
+_IMAGES = Modality("images", "picture", "image", SUFFIXES, _is_one, _need, _read)
+
+
+SOUND_SUFFIXES = (".aif", ".aiff", ".au", ".flac", ".mp3", ".oga", ".ogg", ".opus", ".wav", ".wave")
 """Suffixes of files in a folder that are taken for sounds."""
 
 
@@ -70,7 +169,7 @@ def builtin_sounds() -> Corpus:
     return packaged(sounds(data_folder("sounds") / "sounds.jsonl"), "built-in sounds")
 
 
-def _is_one(value: object) -> bool:
+def _is_sound(value: object) -> bool:
     """Whether something is a sound itself."""
     if isinstance(value, Mapping):
         return "array" in value or "bytes" in value
@@ -80,12 +179,12 @@ def _is_one(value: object) -> bool:
     return isinstance(value, Sound | bytes) or hasattr(value, "get_all_samples")
 
 
-def _need(value: Any) -> None:
+def _need_for_sound(value: Any) -> None:
     if isinstance(value, Path | bytes):
         need(value)
 
 
-def _read(value: Any, name: str) -> Samples:
+def _heard(value: Any, name: str) -> Samples:
     """A file as it is, when it has been listened to; anything else as samples and their rate."""
     if isinstance(value, Sound):
         return decoded((value.samples, value.rate))
@@ -107,4 +206,4 @@ def _read(value: Any, name: str) -> Samples:
     return value
 
 
-_SOUNDS = Modality("sounds", "sound", "audio", SUFFIXES, _is_one, _need, _read)
+_SOUNDS = Modality("sounds", "sound", "audio", SOUND_SUFFIXES, _is_sound, _need_for_sound, _heard)
