@@ -12,10 +12,9 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.analyses.compare.inputs.run import compare
-from headscope.analyses.compare.models.run import models
+from headscope.analyses.compare.models.run import counterparts, lines, models
 from headscope.analyses.compare.models.section import Compare
 from headscope.analyses.compare.models.summary import Kind
-from headscope.analyses.compare.models.words import counterparts, lines
 from headscope.analyses.example_maps import look, side_by_side
 from headscope.analyses.roles.run import every_role
 from headscope.analyses.roles.section import known_tests

@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
-from headscope.analyses.compare.models.run import Models, models, same_tokens
+from headscope.analyses.compare.models.run import Models, counterparts, models, same_tokens
 from headscope.analyses.compare.models.statistics import side as side_of
-from headscope.analyses.compare.models.words import counterparts
 from headscope.analyses.measure.run import measure
 from headscope.analyses.options import CorpusOptions, with_options
 from headscope.analyses.result import Shows
