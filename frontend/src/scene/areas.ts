@@ -1,7 +1,6 @@
 // The areas of a picture that tokens stand for.
 
 import type { AxisInfo, PictureInfo } from "../protocol";
-import type { Side } from "./axis";
 
 /** Left, top, right, bottom in the picture's own pixels. */
 export type Box = readonly [number, number, number, number];
@@ -10,12 +9,15 @@ export type Box = readonly [number, number, number, number];
 export const WIDE = 2.5;
 
 /** The areas of the shown tokens of an axis; null for tokens that have none. */
-export function boxesOf(axis: AxisInfo, side: Side): readonly (Box | null)[] {
+export function boxesOf(axis: AxisInfo, side: Shown): readonly (Box | null)[] {
   const made = boxes.get(side) ?? side.items.map(({ start }) => (axis.boxes?.[start] ?? null) as Box | null);
   boxes.set(side, made);
   return made;
 }
-const boxes = new WeakMap<Side, readonly (Box | null)[]>();
+interface Shown {
+  readonly items: readonly { readonly start: number }[];
+}
+const boxes = new WeakMap<Shown, readonly (Box | null)[]>();
 
 /** The part of a picture that some areas cover. */
 export function covered(boxes: readonly (Box | null)[]): Box {

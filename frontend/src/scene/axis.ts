@@ -1,6 +1,7 @@
 // Which tokens of an axis are shown: by text, special or not, as pieces or as words.
 
 import type { AxisInfo } from "../protocol";
+import { type Box, covered } from "./areas";
 import { piece } from "./format";
 import { Made } from "./made";
 
@@ -24,7 +25,7 @@ export interface Within {
   /** It is the first of them. */
   readonly first: boolean;
   /** What of the input's picture it is: left, top, right, bottom. */
-  readonly area: readonly number[] | null;
+  readonly area: Box | null;
 }
 
 /** One shown token: the pieces from `start` to before `end`. */
@@ -72,21 +73,9 @@ function folded(axis: AxisInfo, choice: Choice): ReadonlyMap<number, number> {
 }
 
 /** What of the input's picture some tokens are. */
-function area(axis: AxisInfo, start: number, end: number): number[] | null {
-  const boxes = axis.boxes?.slice(start, end).filter((box) => box !== null) ?? [];
-  if (boxes.length === 0) return null;
-  const [left, top, right, bottom] = [0, 1, 2, 3].map((side) => boxes.map((box) => box[side]!)) as [
-    number[],
-    number[],
-    number[],
-    number[],
-  ];
-  return [
-    left.reduce((a, b) => Math.min(a, b)),
-    top.reduce((a, b) => Math.min(a, b)),
-    right.reduce((a, b) => Math.max(a, b)),
-    bottom.reduce((a, b) => Math.max(a, b)),
-  ];
+function area(axis: AxisInfo, start: number, end: number): Box | null {
+  const boxes = (axis.boxes ?? []).slice(start, end) as readonly (Box | null)[];
+  return boxes.some(Boolean) ? covered(boxes) : null;
 }
 
 /** The first piece of each shown token, and the piece after its last. */

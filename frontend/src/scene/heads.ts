@@ -141,7 +141,7 @@ export class Heads {
     const { data, part, against, lacking } = this.scene;
     if (!this.pictured || lacking) return this.thumbs.missing();
     const wanted = against ? [part.looks, part.peaks, against.part.looks, against.part.peaks] : [part.looks];
-    return wanted.filter((ref) => ref && !data.array(ref)).map((ref) => data.loadArray(ref!));
+    return data.wanted(wanted);
   }
 
   /** What must be decoded before the heads of a layer can be drawn; null when all is there. */
@@ -151,9 +151,7 @@ export class Heads {
     const lacking = pointed && owner.printing ? reading(this.scene, pointed, layer) : null;
     if (this.pictured || lacking) return lacking;
     const found = this.thumbs.needs(layer);
-    return found || !this.golden || data.layer(part, layer, state.quantity)
-      ? found
-      : data.load(part, layer, state.quantity);
+    return found || !this.golden ? found : (data.wantedLayer(part, layer, state.quantity)[0] ?? null);
   }
 
   /** `room`: the height that it should keep to, endless on paper; `aspect`: how tall a cell is for its width. */

@@ -38,14 +38,10 @@ export type Source = number | "means" | "rollout";
 export function missing(scene: Scene, layer: number, source: Source): Promise<void>[] {
   const { data, part, state, against } = scene;
   const own = ((): Promise<void>[] => {
-    const hidden = part.hidden?.[part.index.indexOf(layer)];
-    const mask = hidden && !data.array(hidden) ? [data.loadArray(hidden)] : [];
-    if (typeof source === "number")
-      return data.layer(part, layer, state.quantity, [source])
-        ? mask
-        : [...mask, data.load(part, layer, state.quantity, [source])];
-    const ref = part[source]?.[part.index.indexOf(layer)];
-    return ref && !data.array(ref) ? [...mask, data.loadArray(ref)] : mask;
+    const at = part.index.indexOf(layer);
+    const mask = part.hidden?.[at];
+    if (typeof source !== "number") return data.wanted([mask, part[source]?.[at]]);
+    return [...data.wanted([mask]), ...data.wantedLayer(part, layer, state.quantity, [source])];
   })();
   return [...own, ...(against ? missing(against, layer, source) : [])];
 }

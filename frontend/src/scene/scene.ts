@@ -160,22 +160,19 @@ export class Scene {
     const { data, part, state, heads } = this;
     if (this.lacking) return [];
     const layers = state.aggregate === "layers" ? part.index : [state.layer];
-    const wanted = layers
-      .filter((layer) => !data.layer(part, layer, state.quantity, heads))
-      .map((layer) => data.load(part, layer, state.quantity, heads));
-    for (const layer of layers) {
-      const hidden = part.hidden?.[part.index.indexOf(layer)];
-      if (hidden && !data.array(hidden)) wanted.push(data.loadArray(hidden));
-    }
+    const wanted = [
+      ...layers.flatMap((layer) => data.wantedLayer(part, layer, state.quantity, heads)),
+      ...data.wanted(layers.map((layer) => part.hidden?.[part.index.indexOf(layer)])),
+    ];
     if (state.scale === "neuron") {
-      // The softmax beside q and k is that of the weights, whatever else is drawn.
-      if (!data.layer(part, state.layer, "weights", heads)) wanted.push(data.load(part, state.layer, "weights", heads));
       const norms = state.values && part.quantities.some((quantity) => quantity.name === "norms");
-      if (norms && !data.layer(part, state.layer, "norms", heads))
-        wanted.push(data.load(part, state.layer, "norms", heads));
-      if (part.neurons && !data.neurons(part, state.layer)) wanted.push(data.loadNeurons(part, state.layer));
-      const sink = part.sink?.[part.index.indexOf(state.layer)];
-      if (sink && !data.array(sink)) wanted.push(data.loadArray(sink));
+      wanted.push(
+        // The softmax beside q and k is that of the weights, whatever else is drawn.
+        ...data.wantedLayer(part, state.layer, "weights", heads),
+        ...(norms ? data.wantedLayer(part, state.layer, "norms", heads) : []),
+        ...(part.neurons && !data.neurons(part, state.layer) ? [data.loadNeurons(part, state.layer)] : []),
+        ...data.wanted([part.sink?.[part.index.indexOf(state.layer)]]),
+      );
     }
     return [...wanted, ...(this.against?.missing() ?? [])];
   }
@@ -185,9 +182,7 @@ export class Scene {
     const { data, part } = this;
     if (this.lacking) return [];
     const own = part.quantities.flatMap(({ measures = [] }) => measures);
-    return [...part.measures, ...own]
-      .filter(({ values }) => !data.array(values))
-      .map(({ values }) => data.loadArray(values));
+    return data.wanted([...part.measures, ...own].map(({ values }) => values));
   }
 
   /** One map of a head as it is filtered now. */

@@ -140,6 +140,16 @@ export class Data {
     return this.numbers.get(ref);
   }
 
+  /** What decodes those of some arrays that are not here yet. */
+  wanted(refs: readonly (ArrayRef | null | undefined)[]): Promise<void>[] {
+    return refs.flatMap((ref) => (ref && !this.array(ref) ? [this.loadArray(ref)] : []));
+  }
+
+  /** What decodes some heads of a layer, or all, where they are not here yet. */
+  wantedLayer(part: PartInfo, index: number, quantity: string, heads?: readonly number[]): Promise<void>[] {
+    return this.layer(part, index, quantity, heads) ? [] : [this.load(part, index, quantity, heads)];
+  }
+
   neurons(part: PartInfo, index: number): LayerNeurons | undefined {
     const info = part.neurons?.[part.index.indexOf(index)];
     return info ? this.blocks.get(info) : undefined;

@@ -1,6 +1,6 @@
 // A head of a model of text and pictures: what the picture shows, how each word beside it is shaded, and what is said.
 
-import type { Box } from "./areas";
+import { type Box, covered } from "./areas";
 import { type Item, name } from "./axis";
 import { strength } from "./color";
 import { figure, percent } from "./format";
@@ -32,8 +32,8 @@ export const WIDEST = 2.4;
 const noun = ({ input }: Scene): string => input.picture?.kind ?? "picture";
 
 /** How wide a part of a picture is that is so tall. */
-export const cropWidth = ([left, top, right, bottom]: readonly number[], tall: number): number =>
-  Math.max(4, Math.min(WIDEST * tall, (tall * (right! - left!)) / Math.max(1e-6, bottom! - top!)));
+export const cropWidth = ([left, top, right, bottom]: Box, tall: number): number =>
+  Math.max(4, Math.min(WIDEST * tall, (tall * (right - left)) / Math.max(1e-6, bottom - top)));
 
 /** Who looks: what is chosen, or the text on average. */
 export const reader = ({ focus, part }: Scene): Asked => focus?.from ?? (part.query.images ? "text" : "all");
@@ -99,14 +99,11 @@ export function reading(scene: Scene): Reading[] {
   const put = new Set<number>();
   const picture = (number: number): void => {
     const { start, end } = images[number]!;
-    const boxes = (start < 0 ? key.boxes! : query.boxes!.slice(start, end)).filter((box) => box !== null);
-    const area = [0, 1, 2, 3].map((side) =>
-      boxes.map((box) => box[side]!).reduce((a, b) => (side < 2 ? Math.min(a, b) : Math.max(a, b))),
-    ) as unknown as Box;
+    const boxes = start < 0 ? key.boxes! : query.boxes!.slice(start, end);
     put.add(number);
     found.push({
       picture: number,
-      area,
+      area: covered(boxes as readonly (Box | null)[]),
       name: images.length > 1 ? `${noun(scene)} ${number + 1}` : `the ${noun(scene)}`,
     });
   };

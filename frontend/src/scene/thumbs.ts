@@ -164,7 +164,7 @@ export class Thumbs {
   /** The payload's own thumbnails, where they serve; the layers that others are made of are asked for by `needs`. */
   missing(): Promise<void>[] {
     const { data, lacking } = this.scene;
-    return lacking || !this.ready || data.array(this.stored!) ? [] : [data.loadArray(this.stored!)];
+    return lacking || !this.ready ? [] : data.wanted([this.stored]);
   }
 
   /** What must be decoded before the thumbnails of a layer can be made; null when all is there. */
@@ -173,11 +173,10 @@ export class Thumbs {
     const { quantity } = scene.state;
     if (this.ready) return null;
     const wanted = [scene, ...(scene.against ? [scene.against] : [])].flatMap((one) => {
-      const lacks = (at: number): boolean => one.part.index.includes(at) && !scene.data.layer(one.part, at, quantity);
-      if (!lacks(layer)) return [];
+      if (!one.part.index.includes(layer) || scene.data.layer(one.part, layer, quantity)) return [];
       // A part without thumbnails of its own is small: its layers are decoded together, which is sooner done.
-      const layers = one.part.thumbs ? [layer] : one.part.index.filter(lacks);
-      return layers.map((at) => scene.data.load(one.part, at, quantity));
+      const layers = one.part.thumbs ? [layer] : one.part.index;
+      return layers.flatMap((at) => scene.data.wantedLayer(one.part, at, quantity));
     });
     return wanted.length > 0 ? Promise.all(wanted) : null;
   }

@@ -43,7 +43,7 @@ export async function decode(scene: Scene, who: Asked): Promise<void> {
   const layers = strip(scene, "");
   await Promise.all([
     ...(rollout(scene).on ? missing(scene, state.layer, "rollout") : []),
-    ...(layers && part.looks ? [data.loadArray(part.looks)] : []),
+    ...data.wanted([layers && part.looks]),
   ]);
   if (layers) await Promise.all(part.index.flatMap((layer) => lacking(scene, layer, layers.source, who)));
 }

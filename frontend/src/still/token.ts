@@ -4,6 +4,7 @@ import { lettering } from "../draw/canvas";
 import { cutTo, textWidth } from "../draw/ruler";
 import type { SvgPen } from "../draw/svg";
 import { THUMB } from "../draw/tokens";
+import type { Box } from "../scene/areas";
 import { type Item, name } from "../scene/axis";
 import type { Scene } from "../scene/scene";
 import { cropWidth } from "../scene/talking";
@@ -24,18 +25,18 @@ interface TokenPlace {
 }
 
 /** The part of the input's picture that a token is. */
-export const areaOf = (scene: Scene, item: Item): readonly number[] | null =>
+export const areaOf = (scene: Scene, item: Item): Box | null =>
   scene.input.picture ? (item.image?.area ?? null) : null;
 
 /** An area of the input's picture, in a box of the paper: its corner, width and height. */
 export function thumbnail(
   pen: SvgPen,
   { input }: Scene,
-  area: readonly number[],
+  area: Box,
   box: readonly [number, number, number, number],
 ): void {
   const { src, width, height } = input.picture!;
-  pen.photo(src, [width, height], area as [number, number, number, number], box);
+  pen.photo(src, [width, height], area, box);
 }
 
 /** The room of a token along its text, with its thumbnail; of text that is turned that is as long as it is tall. */

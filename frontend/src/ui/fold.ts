@@ -2,6 +2,7 @@
 
 import { imageOf } from "../draw/veils";
 import type { PictureInfo } from "../protocol";
+import type { Box } from "../scene/areas";
 import type { Within } from "../scene/axis";
 import { plural } from "../scene/format";
 import type { Scene } from "../scene/scene";
@@ -12,8 +13,8 @@ import { around, h } from "./dom";
 const LARGE = 200;
 
 /** A part of a picture on a canvas of its own, so tall in CSS pixels. */
-export function crop(info: PictureInfo, area: readonly number[], tall: number): HTMLCanvasElement {
-  const [left, top, right, bottom] = area as [number, number, number, number];
+export function crop(info: PictureInfo, area: Box, tall: number): HTMLCanvasElement {
+  const [left, top, right, bottom] = area;
   const wide = cropWidth(area, tall);
   const canvas = h("canvas.crop", { "aria-hidden": "true", style: `width:${wide}px;height:${tall}px` });
   [canvas.width, canvas.height] = [Math.round(2 * wide), Math.round(2 * tall)];
@@ -55,7 +56,7 @@ function address(src: string): string {
 }
 
 /** One of many patches, without a canvas of its own. */
-function patch(info: PictureInfo, area: readonly [number, number, number, number], tall: number): HTMLElement {
+function patch(info: PictureInfo, area: Box, tall: number): HTMLElement {
   const [left, top, , bottom] = area;
   const scale = tall / Math.max(1e-6, bottom - top);
   const wide = cropWidth(area, tall);
@@ -67,7 +68,7 @@ function patch(info: PictureInfo, area: readonly [number, number, number, number
 
 /** What stands before the name of a picture within a text, or of one of its patches. */
 export function thumbnail(image: Within, info: PictureInfo | undefined, tall: number): HTMLElement | null {
-  const area = image.area as readonly [number, number, number, number] | null;
+  const { area } = image;
   const picture = info && area ? (image.folded ? crop(info, area, tall) : patch(info, area, tall)) : null;
   if (!image.folded && !image.first) return picture && h("span.thumb", picture);
   const what = image.folded ? `Unfold it into its ${plural(image.count, "token")} (u)` : "Fold the picture again (u)";
