@@ -14,10 +14,13 @@ const [DASH, SPACE] = [4, 3];
 
 type Ink = (name: string) => string;
 
-const colour = (ink: Ink, right: boolean): string => ink(right ? "--right" : "--wrong");
+const wrongFirst = <T extends { readonly right: boolean }>(links: readonly T[]): T[] =>
+  [...links].sort((a, b) => Number(a.right) - Number(b.right));
+
+type Points = readonly (readonly [number, number])[];
 
 // A line through points, whole or dashed; pens that write SVG know no dashes of their own.
-function path(pen: Pen, points: readonly (readonly [number, number])[], dashed: boolean): void {
+function path(pen: Pen, points: Points, dashed: boolean): void {
   pen.beginPath();
   let [gone, down] = [0, false];
   points.forEach(([x, y], at) => {
@@ -43,24 +46,24 @@ function path(pen: Pen, points: readonly (readonly [number, number])[], dashed: 
   pen.stroke();
 }
 
-// The same twice: first in the colour of the paper, so that it can be seen on any ground.
+// Lines twice: first in the colour of the paper, so that they can be seen on any ground.
 function stroke(
   pen: Pen,
   ink: Ink,
   right: boolean,
   width: number,
-  points: readonly (readonly [number, number])[],
-  dashed: boolean,
+  lines: readonly Points[],
+  dashed = false,
   halo = 1,
 ): void {
   pen.globalAlpha = halo;
   pen.strokeStyle = ink("--bg");
   pen.lineWidth = width + 2;
-  path(pen, points, false);
+  for (const line of lines) path(pen, line, false);
   pen.globalAlpha = 1;
-  pen.strokeStyle = colour(ink, right);
+  pen.strokeStyle = ink(right ? "--right" : "--wrong");
   pen.lineWidth = width;
-  path(pen, points, dashed);
+  for (const line of lines) path(pen, line, dashed);
 }
 
 const frame = (x: number, y: number, width: number, height: number): [number, number][] => [
@@ -71,23 +74,17 @@ const frame = (x: number, y: number, width: number, height: number): [number, nu
   [x, y],
 ];
 
-function tick(pen: Pen, ink: Ink, x: number, y: number, size: number): void {
-  stroke(
-    pen,
-    ink,
-    true,
-    1.6,
+const tick = (pen: Pen, ink: Ink, x: number, y: number, size: number): void =>
+  stroke(pen, ink, true, 1.6, [
     [
       [x - size, y],
       [x - size * 0.25, y + size * 0.75],
       [x + size, y - size * 0.75],
     ],
-    false,
-  );
-}
+  ]);
 
-function cross(pen: Pen, ink: Ink, x: number, y: number, size: number): void {
-  const bars: [number, number][][] = [
+const cross = (pen: Pen, ink: Ink, x: number, y: number, size: number): void =>
+  stroke(pen, ink, false, 1.6, [
     [
       [x - size, y - size],
       [x + size, y + size],
@@ -96,17 +93,7 @@ function cross(pen: Pen, ink: Ink, x: number, y: number, size: number): void {
       [x - size, y + size],
       [x + size, y - size],
     ],
-  ];
-  pen.globalAlpha = 1;
-  for (const [color, width] of [
-    [ink("--bg"), 3.6],
-    [colour(ink, false), 1.6],
-  ] as const) {
-    pen.strokeStyle = color;
-    pen.lineWidth = width;
-    for (const bar of bars) path(pen, bar, false);
-  }
-}
+  ]);
 
 /** Where a matrix stands: the size of a cell, and the first row and column that are shown. */
 interface CellBox extends Pick<Window, "row" | "rows" | "column" | "columns"> {
@@ -132,8 +119,7 @@ export function drawCells(pen: Pen, ink: Ink, box: CellBox, links: readonly Judg
     box.x + (column - box.column) * box.wide,
     box.y + (row - box.row) * box.tall,
   ];
-  const wrongFirst = [...links].sort((a, b) => Number(a.right) - Number(b.right));
-  for (const link of wrongFirst) {
+  for (const link of wrongFirst(links)) {
     const { gold, right } = link;
     const cells = gold.targets.flatMap((target) => blocks(gold, target));
     for (const [row, rows, column, columns] of cells) {
@@ -142,12 +128,12 @@ export function drawCells(pen: Pen, ink: Ink, box: CellBox, links: readonly Judg
       const [width, height] = [box.wide * columns, box.tall * rows];
       if (cell < TINY) {
         const dot = frame(x + width / 2 - DOT / 2, y + height / 2 - DOT / 2, DOT, DOT);
-        stroke(pen, ink, right, 1, dot, false, right ? 1 : 0);
+        stroke(pen, ink, right, 1, [dot], false, right ? 1 : 0);
         pen.fillStyle = ink("--right");
         if (right) pen.fillRect(...dot[0]!, DOT, DOT);
         continue;
       }
-      stroke(pen, ink, right, 1.6, frame(x + 0.5, y + 0.5, width - 1, height - 1), !right);
+      stroke(pen, ink, right, 1.6, [frame(x + 0.5, y + 0.5, width - 1, height - 1)], !right);
       if (right && cell >= ROOMY) tick(pen, ink, x + width - 1.5, y + 2.5, Math.min(4, cell / 4));
     }
     if (cell < DOT) continue;
@@ -162,12 +148,16 @@ export function drawCells(pen: Pen, ink: Ink, box: CellBox, links: readonly Judg
 }
 
 // A link's source by one of its candidates, as blocks: row, rows, column, columns.
-function blocks({ side, source }: Gold, other: readonly number[]): [number, number, number, number][] {
-  const [rows, columns] = side === "from" ? [runs(source), runs(other)] : [runs(other), runs(source)];
+function blocks(gold: Gold, other: readonly number[]): [number, number, number, number][] {
+  const [rows, columns] = ends(gold, other).map(runs) as [[number, number][], [number, number][]];
   return rows.flatMap(([r0, r1]) =>
     columns.map(([c0, c1]): [number, number, number, number] => [r0, r1 - r0, c0, c1 - c0]),
   );
 }
+
+// The queries and the keys of a link to one of its targets.
+const ends = ({ side, source }: Gold, target: readonly number[]): [readonly number[], readonly number[]] =>
+  side === "from" ? [source, target] : [target, source];
 
 /** Links of a thumbnail that is drawn as lines. */
 export function drawThumbLinks(
@@ -177,17 +167,19 @@ export function drawThumbLinks(
   links: readonly Judged[],
 ): void {
   const y = (places: readonly number[], count: number): number => box.y + ((mean(places) + 0.5) / count) * box.size;
-  for (const { gold, right } of [...links].sort((a, b) => Number(a.right) - Number(b.right))) {
+  for (const { gold, right } of wrongFirst(links)) {
     for (const target of gold.targets) {
-      const [from, to] = gold.side === "from" ? [gold.source, target] : [target, gold.source];
+      const [from, to] = ends(gold, target);
       stroke(
         pen,
         ink,
         right,
         right ? 1.4 : 0.8,
         [
-          [box.x, y(from, box.rows)],
-          [box.x + box.size, y(to, box.columns)],
+          [
+            [box.x, y(from, box.rows)],
+            [box.x + box.size, y(to, box.columns)],
+          ],
         ],
         !right,
         right ? 0.8 : 0,
@@ -223,11 +215,11 @@ export function drawLinks(
   const { ink } = scene.owner;
   const y = (places: readonly number[]): number => middle(box, mean(places), scrolled);
   const seen = (at: number): boolean => at > -20 && at < box.height + 20;
-  const found = links.filter(({ gold }) => concerns(gold, focus)).sort((a, b) => Number(a.right) - Number(b.right));
+  const found = wrongFirst(links.filter(({ gold }) => concerns(gold, focus)));
   for (const { gold, right } of found) {
     for (const target of gold.targets) {
-      const [from, to] = gold.side === "from" ? [y(gold.source), y(target)] : [y(target), y(gold.source)];
-      if (seen(from) || seen(to)) stroke(pen, ink, right, 1.4, curve(box.x0, from, box.x1, to), !right, 0.75);
+      const [from, to] = ends(gold, target).map(y) as [number, number];
+      if (seen(from) || seen(to)) stroke(pen, ink, right, 1.4, [curve(box.x0, from, box.x1, to)], !right, 0.75);
     }
   }
   outlines(
@@ -256,14 +248,14 @@ export function drawRegions(
   boxes: readonly (Box | null)[],
   links: readonly Judged[],
 ): void {
-  const found = links.filter(({ gold }) => gold.outlines).sort((a, b) => Number(a.right) - Number(b.right));
+  const found = wrongFirst(links.filter(({ gold }) => gold.outlines));
   for (const { gold, right } of found) {
     for (const { side: own, points } of gold.outlines ?? []) {
       if (own !== side) continue;
       const corners = points.flatMap((x, at): [number, number][] =>
         at % 2 ? [] : [[x * scale, points[at + 1]! * scale]],
       );
-      stroke(pen, ink, right, 1.8, corners, !right, 0.9);
+      stroke(pen, ink, right, 1.8, [corners], !right, 0.9);
     }
   }
   for (const { gold, verdicts } of found) {
@@ -330,7 +322,7 @@ export function outlines(pen: Pen, scene: Scene, links: readonly Judged[], box: 
     [rows, scene.rows.items, true],
     [columns, scene.columns.items, false],
   ] as const) {
-    for (const { places, right } of [...marked.values()].sort((a, b) => Number(a.right) - Number(b.right))) {
+    for (const { places, right } of wrongFirst([...marked.values()])) {
       for (const [first, last] of runs(places)) {
         const top = first * box.row - scrolled;
         const height = (last - first) * box.row;
@@ -342,7 +334,7 @@ export function outlines(pen: Pen, scene: Scene, links: readonly Judged[], box: 
           ink,
           right,
           1.3,
-          frame(left ? box.left - width : box.right, top + 1.5, width, height - 3),
+          [frame(left ? box.left - width : box.right, top + 1.5, width, height - 3)],
           !right,
           0,
         );
@@ -354,6 +346,6 @@ export function outlines(pen: Pen, scene: Scene, links: readonly Judged[], box: 
 /** A legend's picture of 22 × 14 pixels. */
 export function drawSwatch(pen: Pen, ink: Ink, swatch: NonNullable<GoldSays["swatch"]>): void {
   if (swatch === "instead") return cross(pen, ink, 11, 7, 3.4);
-  stroke(pen, ink, swatch === "right", 1.4, frame(2, 2, 16, 10), swatch === "wrong", 0);
+  stroke(pen, ink, swatch === "right", 1.4, [frame(2, 2, 16, 10)], swatch === "wrong", 0);
   if (swatch === "right") tick(pen, ink, 17, 4, 3.4);
 }

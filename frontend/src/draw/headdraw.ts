@@ -7,7 +7,7 @@ import { clamp, number } from "../scene/format";
 import { BEND, type HeadBox, middle, stripRoom, stripStep } from "../scene/headlayout";
 import type { Lines } from "../scene/lines";
 import type { Focus, Scene } from "../scene/scene";
-import { area, curve, FONT, lettering, type Pen, ratio, write } from "./canvas";
+import { area, curve, lettering, type Pen, ratio, write } from "./canvas";
 import { drawLinks } from "./golddraw";
 import { textWidth } from "./ruler";
 
@@ -50,15 +50,28 @@ export function drawLines(
   for (let line = from; line <= to; line++) {
     const [m, a, b] = [lines.buffer[3 * line]!, lines.buffer[3 * line + 1]!, lines.buffer[3 * line + 2]!];
     const map = maps[m]!;
-    const at = a * map.columns + b;
-    const w = share(map, at);
+    const w = share(map, a * map.columns + b);
     pen.globalAlpha = (0.07 + 0.83 * w ** 0.55) * fade;
     pen.lineWidth = w < wide ? hair : 0.9 + 2.7 * w;
-    pen.strokeStyle = scene.stroke(map, at);
-    const off = fan(maps.length, m);
-    curve(pen, box.x0, middle(box, a, scrolled) + off, box.x1, middle(box, b, scrolled) + off, BEND);
+    drawLine(pen, scene, box, maps, m, a, b, scrolled);
   }
   pen.globalAlpha = 1;
+}
+
+function drawLine(
+  pen: Pen,
+  scene: Scene,
+  box: HeadBox,
+  maps: readonly Shown[],
+  m: number,
+  a: number,
+  b: number,
+  scrolled: number,
+): void {
+  const map = maps[m]!;
+  pen.strokeStyle = scene.stroke(map, a * map.columns + b);
+  const off = fan(maps.length, m);
+  curve(pen, box.x0, middle(box, a, scrolled) + off, box.x1, middle(box, b, scrolled) + off, BEND);
 }
 
 /** All but the lines of what is not pointed at. */
@@ -89,14 +102,11 @@ function drawFocus(
   const columns = scene.columns.items.length;
   const line = (m: number, a: number, b: number): void => {
     const map = maps[m]!;
-    const at = a * columns + b;
-    const w = share(map, at);
+    const w = share(map, a * columns + b);
     if (w <= Math.min(THIN, fair(map, scene.seen)[a]! / 2)) return;
     pen.globalAlpha = 0.05 + 0.95 * w ** 0.58;
     pen.lineWidth = 0.8 + 3.6 * w;
-    pen.strokeStyle = scene.stroke(map, at);
-    const off = fan(maps.length, m);
-    curve(pen, box.x0, middle(box, a, scrolled) + off, box.x1, middle(box, b, scrolled) + off, BEND);
+    drawLine(pen, scene, box, maps, m, a, b, scrolled);
   };
   if (from !== null && to !== null) maps.forEach((_, m) => line(m, from, to));
   else if (from !== null) for (let b = 0; b < columns; b++) maps.forEach((_, m) => line(m, from, b));
@@ -172,9 +182,7 @@ function bars(
   const x = right ? box.x1 + box.tokens + 4 : box.stripLeft - 4;
   const width = stripRoom(box, right);
   const across = stripStep(box, right, maps);
-  pen.font = `500 11px ${FONT}`;
-  pen.textBaseline = "middle";
-  pen.textAlign = right ? "left" : "right";
+  lettering(pen, "500 11px", right && !box.tiny ? "left" : "right");
   const [first, last] = [
     Math.max(0, Math.floor(scrolled / box.row) - 1),
     Math.min(rows, Math.ceil((scrolled + box.height) / box.row) + 1),
@@ -187,37 +195,23 @@ function bars(
     const tall = box.row - 5;
     for (let m = 0; m < maps; m++) {
       const { share: size, text, color, sign } = bar(m, row);
-      if (maps === 1 && sign) {
-        // To the right of its line what is positive, to the left what is negative; where there is room the number after it.
+      if (maps === 1) {
+        // Numbers with a sign have a line in the middle: to its right is what is positive. Where it is tiny the number
+        // stands over its bar.
         const room = box.tiny ? width : width - beside;
-        const zero = Math.round((right ? x : x - room) + room / 2);
-        const length = Math.max(text ? 1 : 0, (room / 2) * Math.min(1, size));
+        const edge = box.tiny && right ? x + width : x;
+        const zero = sign ? Math.round((right ? x : x - room) + room / 2) : edge;
+        const length = Math.max(text ? 1 : 0, (sign ? room / 2 : room) * Math.min(1, size));
         const [top, high] = box.tiny ? [y + tall / 2 - 3, 3] : [y - tall / 2, tall];
         pen.globalAlpha = 1;
-        area(pen, ink("--line2"), zero, y - box.row / 2, 1, box.row);
-        pen.globalAlpha = faint ? 0.6 : 0.9;
-        if (length > 0.4) area(pen, color, sign < 0 ? zero - length : zero + 1, top, length, high);
+        if (sign) area(pen, ink("--line2"), zero, y - box.row / 2, 1, box.row);
+        pen.globalAlpha = faint ? (sign ? 0.6 : box.tiny ? 0.5 : 0.38) : 0.9;
+        const left = sign ? (sign < 0 ? zero - length : zero + 1) : right && !box.tiny ? zero : zero - length;
+        if (length > 0.4) area(pen, color, left, top, length, high);
         pen.globalAlpha = 1;
-        lettering(pen, "500 11px", right && !box.tiny ? "left" : "right");
-        const at = box.tiny ? x + (right ? width : 0) : x + (right ? 1 : -1) * (room + 5);
-        if (text) write(pen, ink(faint ? "--ink3" : "--ink2"), text, at, box.tiny ? y - 2 : y + 0.5);
-      } else if (maps === 1 && box.tiny) {
-        // No room beside each other: the number stands over its bar.
-        const edge = x + (right ? width : 0);
-        lettering(pen, "500 11px", "right");
-        if (text) write(pen, ink("--ink2"), text, edge, y - 2);
-        const length = Math.max(text ? 1 : 0, width * Math.min(1, size));
-        pen.globalAlpha = faint ? 0.5 : 0.9;
-        if (length > 0.4) area(pen, color, edge - length, y + tall / 2 - 3, length, 3);
-        pen.globalAlpha = 1;
-      } else if (maps === 1) {
-        const length = Math.max(text ? 1 : 0, (width - beside) * size);
-        pen.globalAlpha = faint ? 0.38 : 0.9;
-        pen.fillStyle = color;
-        if (length > 0.4) pen.fillRect(right ? x : x - length, y - tall / 2, length, tall);
-        pen.globalAlpha = 1;
-        pen.fillStyle = ink(faint ? "--ink3" : "--ink2");
-        if (text) pen.fillText(text, x + (right ? 1 : -1) * (length + 5), y + 0.5);
+        const at = box.tiny ? edge : x + (right ? 1 : -1) * ((sign ? room : length) + 5);
+        const dim = faint && (sign || !box.tiny);
+        if (text) write(pen, ink(dim ? "--ink3" : "--ink2"), text, at, box.tiny ? y - 2 : y + 0.5);
       } else {
         const left = right ? x + m * across : x - across * (maps - m);
         pen.globalAlpha = 1;
