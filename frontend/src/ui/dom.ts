@@ -101,6 +101,18 @@ export function keyed(element: HTMLElement, act: (event: KeyboardEvent) => boole
   return () => on;
 }
 
+/** What makes something smaller, or larger, by a factor. */
+export const zooms = (by: number, zoom: (factor: number) => void): HTMLElement =>
+  h(
+    "div.stepper",
+    ...(
+      [
+        ["−", "Zoom out (−)", by],
+        ["+", "Zoom in (+)", 1 / by],
+      ] as const
+    ).map(([label, title, factor]) => h("button", { title, "aria-label": title, onclick: () => zoom(factor) }, label)),
+  );
+
 /** Zoom with Ctrl, or ⌘, and the wheel. */
 export function wheeled(element: HTMLElement, zoom: (factor: number, event: WheelEvent) => void): void {
   const turn = (event: WheelEvent): void => {

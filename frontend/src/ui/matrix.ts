@@ -11,7 +11,7 @@ import { CELL, cellOf, LABELLED, moved, windowSaid, within, type Zoom, zoomed } 
 import type { Scene } from "../scene/scene";
 import { type Heeds, valuesOf } from "../scene/state";
 import { clickedCell } from "./between";
-import { h, keyed, listen, touched, wheeled } from "./dom";
+import { h, keyed, listen, touched, wheeled, zooms } from "./dom";
 import { pairTip } from "./head";
 import { tokenText } from "./tokens";
 
@@ -41,14 +41,8 @@ export class Matrix {
     private readonly scene: Scene,
     private readonly large = true,
   ) {
-    const button = (label: string, title: string, act: () => void): HTMLElement =>
-      h("button", { title, "aria-label": title, onclick: act }, label);
     this.tools.append(
-      h(
-        "div.stepper",
-        button("−", "Zoom out (−)", () => this.step(1.5)),
-        button("+", "Zoom in (+)", () => this.step(1 / 1.5)),
-      ),
+      zooms(1.5, (factor) => this.step(factor)),
       h("button.link", { onclick: () => scene.owner.set({ zoom: null }) }, "all of it"),
       this.note,
     );

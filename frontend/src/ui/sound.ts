@@ -3,7 +3,6 @@
 import { surface } from "../draw/canvas";
 import { drawLanes, fade, mapPixels, mapRow, within } from "../draw/lanes";
 import { CLOCK, drawClock, drawHertz, drawSpectrogram, inked } from "../draw/spectrogram";
-import { imageOf } from "../draw/veils";
 import { name } from "../scene/axis";
 import { received, type Shown, value } from "../scene/cut";
 import { clamp, decimal, figure, fixed } from "../scene/format";
@@ -13,9 +12,10 @@ import type { Scene } from "../scene/scene";
 import { clock, onPixels, placeAt } from "../scene/soundlayout";
 import type { Heeds } from "../scene/state";
 import { clickedCell } from "./between";
+import { Photo } from "./board";
 import { hoverColumns } from "./columns";
 import { type Control, controls } from "./controls";
-import { around, h, keyed, listen, touched, wheeled } from "./dom";
+import { around, h, keyed, listen, touched, wheeled, zooms } from "./dom";
 import { pairTip } from "./head";
 import { Listening } from "./listening";
 import { toolbar } from "./roving";
@@ -53,21 +53,18 @@ export class HeadSound {
   readonly root = h("div.snd", { role: "group" });
   private readonly time: Listening;
   private readonly stops: () => void;
-  private source: HTMLCanvasElement | null = null;
-  private readonly inked = new Of();
+  private readonly photo: Photo;
   private layout = soundLayout(0);
   private lane = 20;
   private maps: readonly Shown[] = [];
   private readonly drawn = new Of();
   /** All is drawn, not only what changes with what is pointed at. */
   private whole = true;
-  /** The picture has been drawn. */
-  done = true;
-
   constructor(
     element: HTMLElement,
     private readonly scene: Scene,
   ) {
+    this.photo = new Photo(scene, () => this.repaint());
     this.time = new Listening(scene, {
       moved: () => this.moved(),
       played: () => this.shows(),
@@ -77,21 +74,14 @@ export class HeadSound {
     this.follow = controls(scene.owner.set, {
       follow: { label: "Follow", title: "What sounds at the line is the chosen token" },
     }).follow;
-    const step = (label: string, title: string, act: () => void): HTMLElement =>
-      h("button", { title, "aria-label": title, onclick: act }, label);
     this.all = h("button.link", { onclick: () => this.time.whole() });
-    const zoom = h(
-      "div.stepper",
-      step("−", "Zoom out (−)", () => this.time.step(1.6)),
-      step("+", "Zoom in (+)", () => this.time.step(1 / 1.6)),
-    );
     const tools = h(
       "div.soundtools",
       { "data-export": "no" },
       this.time.player ? this.button : null,
       this.told,
       this.follow.root,
-      zoom,
+      zooms(1.6, (factor) => this.time.step(factor)),
       this.all,
       h("span.grow"),
       this.size,
@@ -289,17 +279,13 @@ export class HeadSound {
     this.root.setAttribute("aria-label", `${scene.name()} on the sound${picture.name ? ` ${picture.name}` : ""}`);
     this.spectrum.setAttribute("aria-valuemax", decimal(sound.seconds, 2));
     this.time.take();
-    if (this.inked.renewed(picture, scene.owner.theme)) {
-      this.done = false;
-      imageOf(picture)
-        .then((image) => (this.source = inked(image, scene.owner.theme)))
-        .catch((error: unknown) => scene.owner.fail(error))
-        .finally(() => {
-          this.done = true;
-          this.repaint();
-        });
-    }
+    this.photo.show(picture);
     this.repaint();
+  }
+
+  /** The picture has been drawn. */
+  get done(): boolean {
+    return this.photo.read;
   }
 
   private repaint(): void {
@@ -314,8 +300,8 @@ export class HeadSound {
   }
 
   private paint(): void {
-    const { scene, source } = this;
-    if (!source || this.root.hidden) return;
+    const { scene, photo } = this;
+    if (!photo.image || this.root.hidden) return;
     this.maps = scene.shown();
     const map = this.maps.at(-1);
     if (!map) return;
@@ -325,6 +311,7 @@ export class HeadSound {
     this.whole = false;
     const { width, gutter, height } = this.layout;
     const { span, sound, alike } = time;
+    const source = inked(photo.image, scene.owner.theme);
     const pen = drawSpectrogram(this.spectrum, source, sound.seconds, span, width, height);
     const heard = listened(scene, time, map);
     if (heard)
