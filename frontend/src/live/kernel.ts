@@ -4,10 +4,9 @@
 
 import type { ExplorerState, LiveInfo } from "../protocol";
 import type { Asked } from "./asked";
-import type { Buffers } from "./frames";
 import { Live } from "./live";
-import { darkAround, inBook, onTheme } from "./notebook";
-import type { Carrier, Connection } from "./wire";
+import { darkAround, inBook } from "./notebook";
+import type { Carrier, Message, Told } from "./wire";
 
 type Heard = (content: Record<string, unknown>, buffers: DataView[]) => void;
 
@@ -38,10 +37,7 @@ export class Kernel implements Carrier {
 
   constructor(private readonly model: Channel) {}
 
-  hear(
-    message: (content: Record<string, unknown>, buffers: Buffers) => void,
-    state: (state: Connection) => void,
-  ): void {
+  hear(message: Message, state: Told): void {
     this.heard = (content, buffers) =>
       message(
         content,
@@ -64,27 +60,16 @@ export class Kernel implements Carrier {
 }
 
 export function renderLive({ model, el }: Here): () => void {
-  const [root, leave] = inBook(el);
   const { input = {}, changes = [], chosen = null } = model.get("asked");
-  const live = new Live(
-    root,
-    new Kernel(model),
-    {
-      changed: (asked, state) => {
-        model.set("asked", asked);
-        model.set("state", state);
-        model.save_changes();
-      },
-      dark: darkAround,
-    },
-    { input, changes, chosen },
-    model.get("state"),
-    { info: model.get("live") },
-  );
-  const left = onTheme(() => live.surroundings());
-  return () => {
-    left();
-    live.destroy();
-    leave();
+  const changed = (asked: Asked, state: ExplorerState): void => {
+    model.set("asked", asked);
+    model.set("state", state);
+    model.save_changes();
   };
+  const host = { changed, dark: darkAround };
+  const asked = { input, changes, chosen };
+  return inBook(
+    el,
+    (root) => new Live(root, new Kernel(model), host, asked, model.get("state"), { info: model.get("live") }),
+  );
 }

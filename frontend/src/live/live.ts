@@ -1,11 +1,21 @@
 // Type and look: the boxes, the explorer that follows, what the model says, what if, and who did it.
 
-import type { ExplorerState, LiveExample, LiveInfo, LiveInput, Prediction, Shown } from "../protocol";
+import type {
+  ExplorerState,
+  LiveExample,
+  LiveInfo,
+  LiveInput,
+  Prediction,
+  SaysAnswer,
+  Shown,
+  WhyAnswer,
+  WithoutAnswer,
+} from "../protocol";
 import type { Store } from "../scene/data";
 import { reason } from "../scene/format";
 import { Of } from "../scene/made";
 import { DEFAULTS, type Full, partOf } from "../scene/state";
-import { h } from "../ui/dom";
+import { h, modified } from "../ui/dom";
 import { Explorer } from "../ui/explorer";
 import type { ExplorerHost, ExplorerProps } from "../ui/host";
 import { COPIED, copyLink } from "../ui/roving";
@@ -21,6 +31,9 @@ import { type Carrier, StaleError } from "./wire";
 
 /** From this width on what the model says stands beside the pictures. */
 const WIDE = 1180;
+
+/** What has a use of its own for the space bar. */
+const OWN_SPACE = "input, textarea, select, button, a, [role=option], [role=listbox]";
 
 export interface LiveHost {
   /** What is asked or shown has changed. */
@@ -92,12 +105,13 @@ export class Live {
       copy: () => void this.copy(),
     });
     this.who = new WhoBox({
-      rank: () => this.session.who(this.at, this.chosen),
-      without: (layer, head) => this.session.without(this.at, this.chosen, layer, head),
+      rank: () => this.session.ask("who", this.followed),
+      without: async (layer, head) =>
+        (await this.session.ask<WithoutAnswer>("without", { ...this.followed, layer, head })).number,
       open: (layer, head) => this.explorer?.open(layer, head, false),
     });
     this.why = new WhyBox({
-      ask: (spans) => this.session.why(this.at, this.chosen, spans),
+      ask: async (spans) => (await this.session.ask<WhyAnswer>("why", { ...this.followed, spans })).sources,
       open: ({ layer, head }, { first }) => {
         const place = this.place;
         const between = place === null ? null : [place, first];
@@ -199,6 +213,11 @@ export class Live {
     return pin ? Number(pin[1]) : between ? between[0]! : null;
   }
 
+  // Whose probability heads and parts are asked about.
+  private get followed() {
+    return { at: this.at, chosen: this.chosen };
+  }
+
   // The place that the model's words are of: of a class none.
   private get place(): number | null {
     const { place } = this.shown?.says[0] ?? {};
@@ -212,7 +231,7 @@ export class Live {
     const example = this.info.examples.find(({ input }) => write({ input, changes: [], chosen: null }) === asked);
     this.texts.looks(example, this.history.changes);
     if (empty) return this.clear();
-    this.session.show({ ...this.asked, at: this.at, layer: this.explorer?.state.layer ?? this.begin.layer ?? -1 });
+    this.session.show({ ...this.asked, ...this.followed, layer: this.explorer?.state.layer ?? this.begin.layer ?? -1 });
   }
 
   // Nothing is asked, and nothing is shown.
@@ -298,8 +317,7 @@ export class Live {
     this.who.clear();
     this.sources();
     try {
-      const says = await this.session.says(this.at, this.chosen);
-      this.predicted(says);
+      this.predicted((await this.session.ask<SaysAnswer>("says", this.followed)).says);
     } catch (error) {
       if (!(error instanceof StaleError)) this.texts.fail(reason(error));
     }
@@ -402,15 +420,8 @@ export class Live {
 
   // Space writes the likeliest token, where nothing else wants it.
   private key(event: KeyboardEvent): void {
-    const target = event.target instanceof Element ? event.target : null;
-    if (
-      event.key !== " " ||
-      event.ctrlKey ||
-      event.metaKey ||
-      event.altKey ||
-      target?.matches("input, textarea, select, button, a, [role=option], [role=listbox]")
-    )
-      return;
+    if (event.key !== " " || modified(event)) return;
+    if (event.target instanceof Element && event.target.matches(OWN_SPACE)) return;
     const says = this.shown?.says[0];
     if (says?.kind !== "next" || this.root.dataset.reading !== undefined) return;
     event.preventDefault();

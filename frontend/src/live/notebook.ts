@@ -15,8 +15,14 @@ export function darkAround(): boolean {
   return window.matchMedia("(prefers-color-scheme: dark)").matches;
 }
 
-/** Call when the notebook, or the system, may have become light or dark; returns what ends it. */
-export function onTheme(follow: () => void): () => void {
+/** What stands in a cell's output. */
+interface Standing {
+  surroundings(): void;
+  destroy(): void;
+}
+
+// Call when the notebook, or the system, may have become light or dark; returns what ends it.
+function onTheme(follow: () => void): () => void {
   const around = new MutationObserver(follow);
   for (const element of [document.body, document.documentElement])
     around.observe(element, {
@@ -32,20 +38,21 @@ export function onTheme(follow: () => void): () => void {
 }
 
 /**
- * A place for a view in a cell's output, and what takes it away. There a letter alone is the view's; what is pressed with
+ * Put a view in a cell's output; returns what takes it away. There a letter alone is the view's; what is pressed with
  * Ctrl or ⌘ (save, undo) is the notebook's, which asks before the view is told.
  */
-export function inBook(cell: HTMLElement): [root: HTMLElement, leave: () => void] {
+export function inBook(cell: HTMLElement, make: (root: HTMLElement) => Standing): () => void {
   const root = h("div.inbook", { "data-lm-suppress-shortcuts": "true" });
   cell.append(root);
   const share = (event: KeyboardEvent): void =>
     void root.toggleAttribute("data-lm-suppress-shortcuts", !event.ctrlKey && !event.metaKey);
   window.addEventListener("keydown", share, { capture: true });
-  return [
-    root,
-    () => {
-      window.removeEventListener("keydown", share, { capture: true });
-      root.remove();
-    },
-  ];
+  const view = make(root);
+  const left = onTheme(() => view.surroundings());
+  return () => {
+    left();
+    view.destroy();
+    window.removeEventListener("keydown", share, { capture: true });
+    root.remove();
+  };
 }

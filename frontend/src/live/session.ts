@@ -1,19 +1,6 @@
 // A page's side of a live model: one question for pictures is on its way at a time, and the latest waits behind it.
 
-import type {
-  ArraysAnswer,
-  ExplorerPayload,
-  LiveInfo,
-  Prediction,
-  QuantityAnswer,
-  ReadsInfo,
-  SaysAnswer,
-  Shown,
-  SourcesPayload,
-  WhoAnswer,
-  WhyAnswer,
-  WithoutAnswer,
-} from "../protocol";
+import type { ArraysAnswer, ExplorerPayload, LiveInfo, QuantityAnswer, ReadsInfo, Shown } from "../protocol";
 import { gunzip, Store } from "../scene/data";
 import { reason } from "../scene/format";
 import type { Line } from "../scene/scene";
@@ -151,6 +138,11 @@ export class Session {
     }
   }
 
+  /** The answer to a question about what is shown. */
+  async ask<T>(kind: string, question: object): Promise<T> {
+    return (await this.wire.ask<T>(kind, { turn: this.turn, ...question })).content;
+  }
+
   exact(question: Question): Promise<Float32Array> {
     return this.wire.exact({ turn: this.turn, ...question });
   }
@@ -164,21 +156,5 @@ export class Session {
 
   reads(input: number, part: string, line: Line): Promise<ReadsInfo> {
     return this.wire.reads({ turn: this.turn, input, part, ...line });
-  }
-
-  async says(at: number | null, chosen: number | null): Promise<Prediction[]> {
-    return (await this.wire.ask<SaysAnswer>("says", { turn: this.turn, at, chosen })).content.says;
-  }
-
-  async who(at: number | null, chosen: number | null): Promise<WhoAnswer> {
-    return (await this.wire.ask<WhoAnswer>("who", { turn: this.turn, at, chosen })).content;
-  }
-
-  async why(at: number | null, chosen: number | null, spans: string): Promise<SourcesPayload> {
-    return (await this.wire.ask<WhyAnswer>("why", { turn: this.turn, at, chosen, spans })).content.sources;
-  }
-
-  async without(at: number | null, chosen: number | null, layer: number, head: number): Promise<number> {
-    return (await this.wire.ask<WithoutAnswer>("without", { turn: this.turn, at, chosen, layer, head })).content.number;
   }
 }

@@ -1,8 +1,8 @@
 // The socket to the server that a page comes from: it connects again when it is lost.
 
 import type { LiveInfo } from "../protocol";
-import { type Buffers, pack, unpack } from "./frames";
-import type { Carrier, Connection } from "./wire";
+import { pack, unpack } from "./frames";
+import type { Carrier, Message, Told } from "./wire";
 
 const FIRST = 300;
 const LONGEST = 5000;
@@ -13,15 +13,12 @@ export class Socket implements Carrier {
   private pause = FIRST;
   private timer = 0;
   private closed = false;
-  private message!: (content: Record<string, unknown>, buffers: Buffers) => void;
-  private state!: (state: Connection) => void;
+  private message!: Message;
+  private state!: Told;
 
   constructor(private readonly address: string) {}
 
-  hear(
-    message: (content: Record<string, unknown>, buffers: Buffers) => void,
-    state: (state: Connection) => void,
-  ): void {
+  hear(message: Message, state: Told): void {
     this.message = message;
     this.state = state;
     this.open();

@@ -9,11 +9,12 @@ import type { Added, ExplorerPayload, SourcesPayload } from "../protocol";
 import { Store } from "../scene/data";
 import { begins, changed, DEFAULTS, settle } from "../scene/state";
 import { Explorer } from "../ui/explorer";
+import type { ExplorerHost } from "../ui/host";
 import { download } from "../ui/save";
 import { SourcesView } from "../ui/sourcesview";
 import { join } from "./added";
 import { type Channel, type Here, Kernel, renderLive } from "./kernel";
-import { darkAround, inBook, onTheme } from "./notebook";
+import { darkAround, inBook } from "./notebook";
 import { type Holder, Shared } from "./shared";
 import { Wire } from "./wire";
 
@@ -38,21 +39,14 @@ const storeOf = (blobs: Blobs, lacking?: (name: string) => Promise<ArrayBufferVi
   });
 
 function renderSources({ model, el }: { model: Model; el: HTMLElement }, payload: SourcesPayload): () => void {
-  const [root, leave] = inBook(el);
-  const view = new SourcesView(root, payload, storeOf(model.get("blobs")), { dark: darkAround, save: download });
-  const left = onTheme(() => view.surroundings());
-  return () => {
-    left();
-    view.destroy();
-    leave();
-  };
+  const host = { dark: darkAround, save: download };
+  return inBook(el, (root) => new SourcesView(root, payload, storeOf(model.get("blobs")), host));
 }
 
 /** After so long a kernel that gives no array is gone. */
 const GONE = 60_000;
 
 function renderView({ model, el }: { model: Model; el: HTMLElement }, payload: ExplorerPayload): () => void {
-  const [root, leave] = inBook(el);
   const blobs = model.get("blobs");
   const base = settle(begins(payload.state, payload), payload);
   const wire = new Wire(new Kernel(model), () => undefined);
@@ -74,32 +68,28 @@ function renderView({ model, el }: { model: Model; el: HTMLElement }, payload: E
     join(payload, added as Added[]);
   };
   model.on("msg:custom", hear);
-  // A state from Python is whole: what it leaves out goes back to its default.
-  const shared = new Shared(model, (state) => explorer.update({ ...DEFAULTS, ...begins(state, payload) }));
-  const explorer = new Explorer(
-    root,
-    { payload, store, state: { ...payload.state, ...shared.state } },
-    {
-      changed: (state) => {
-        // The open head, what differs from the beginning, and what the payload itself said: it can be pasted back as
-        // arguments.
-        const differs = Object.fromEntries(changed(base, state).map((key) => [key, state[key]]));
-        shared.tell({ ...payload.state, layer: state.layer, heads: state.heads, ...differs });
-      },
-      dark: darkAround,
-      exact: (question) => wire.exact(question),
-      compute: async (name) => void (await wire.ask("quantity", { name })),
-      ...(payload.explains && { why: (input, part, line) => wire.reads({ input, part, ...line }) }),
-      save: download,
+  const host: ExplorerHost = {
+    changed: (state) => {
+      // The open head, what differs from the beginning, and what the payload itself said: it can be pasted back as
+      // arguments.
+      const differs = Object.fromEntries(changed(base, state).map((key) => [key, state[key]]));
+      shared.tell({ ...payload.state, layer: state.layer, heads: state.heads, ...differs });
     },
-  );
-  const left = onTheme(() => explorer.surroundings());
+    dark: darkAround,
+    exact: (question) => wire.exact(question),
+    compute: async (name) => void (await wire.ask("quantity", { name })),
+    ...(payload.explains && { why: (input, part, line) => wire.reads({ input, part, ...line }) }),
+    save: download,
+  };
+  // A state from Python is whole: what it leaves out goes back to its default.
+  let explorer: Explorer;
+  const shared = new Shared(model, (state) => explorer.update({ ...DEFAULTS, ...begins(state, payload) }));
+  const state = { ...payload.state, ...shared.state };
+  const leave = inBook(el, (root) => (explorer = new Explorer(root, { payload, store, state }, host)));
   return () => {
     shared.destroy();
     model.off("msg:custom", hear);
     wire.close();
-    left();
-    explorer.destroy();
     leave();
   };
 }

@@ -3,13 +3,16 @@
 import type { LiveError, LiveInfo, ReadsAnswer, ReadsInfo } from "../protocol";
 import type { Buffers } from "./frames";
 
+export type Message = (content: Record<string, unknown>, buffers: Buffers) => void;
+export type Told = (state: Connection) => void;
+
 /** What carries messages: a socket, a notebook's kernel. */
 export interface Carrier {
   /** Whether arrays come in gzip. */
   readonly packed: boolean;
   send(content: object): void;
   /** Hear what comes; called once. */
-  hear(message: (content: Record<string, unknown>, buffers: Buffers) => void, state: (state: Connection) => void): void;
+  hear(message: Message, state: Told): void;
   close(): void;
 }
 
@@ -35,7 +38,7 @@ export class Wire {
 
   constructor(
     private readonly carrier: Carrier,
-    state: (state: Connection) => void,
+    state: Told,
   ) {
     carrier.hear(
       (content, buffers) => this.answer(content, buffers),
