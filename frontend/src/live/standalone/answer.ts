@@ -197,11 +197,15 @@ export class Answers {
   // What a pass says at a place: the last segment gives the logits of one place alone, where it can.
   private async of(ran: Ran, at: number | null, each: () => Promise<void>): Promise<Said> {
     const given = this.given(ran.tokens, at);
-    const one = this.page.model.inputs.includes("places");
     const before = ran.pass.values.get("places")!.data as BigInt64Array;
-    const same = !one || Number(before[0]) === given.place;
+    const same = !this.page.model.inputs.includes("places") || Number(before[0]) === given.place;
     const pass = same ? ran.pass : await this.graphs.run(given, ran.changes, each, ran.pass, this.graphs.layers.length);
-    return { tokens: ran.tokens, ...this.graphs.said(pass), at: one ? given.place : null };
+    return this.told(ran, given.place, pass);
+  }
+
+  private told({ tokens }: Ran, place: number, pass: Pass): Said {
+    const one = this.page.model.inputs.includes("places");
+    return { tokens, ...this.graphs.said(pass), at: one ? place : null };
   }
 
   private async who(asked: Asked, each: () => Promise<void>): Promise<Answer> {
@@ -209,7 +213,11 @@ export class Answers {
     const { said, at, chosen } = await this.followed(asked, each);
     const { number, of } = this.sayer.followed(said, at, chosen);
     const heads = this.graphs.layers.flatMap(({ layer }, where) =>
-      Array.from({ length: this.heads(where) }, (_, head) => ({ layer, head, estimate: null })),
+      Array.from({ length: this.graphs.layer(this.ran[0]!.pass, where).heads }, (_, head) => ({
+        layer,
+        head,
+        estimate: null,
+      })),
     );
     return { content: { kind: "who", id: Number(asked.id), of, number, heads: heads.reverse() }, arrays: [] };
   }
@@ -234,9 +242,7 @@ export class Answers {
   ): Promise<number> {
     const given = this.given(ran.tokens, at);
     const pass = await this.graphs.run(given, [...ran.changes, ...more], each, ran.pass, first);
-    const single = this.page.model.inputs.includes("places");
-    const said: Said = { tokens: ran.tokens, ...this.graphs.said(pass), at: single ? given.place : null };
-    return this.sayer.followed(said, at, chosen).number;
+    return this.sayer.followed(this.told(ran, given.place, pass), at, chosen).number;
   }
 
   // What the followed word or class loses where nothing else sees a part of the input, as `headscope.why` masks it.
@@ -311,10 +317,6 @@ export class Answers {
       throw new StoppedError("this input is no longer the one that is shown");
   }
 
-  private heads(where: number): number {
-    return this.graphs.vectors(this.ran[0]!.pass, where, "q").heads;
-  }
-
   // Of large maps the thumbnails and the layer that opens come first; others when they are asked for.
   private first(payload: ExplorerPayload, layer: number): string[] {
     const names: string[] = [];
@@ -370,20 +372,8 @@ export class Answers {
   }
 
   private maps(tokens: Tokens, pass: Pass): Maps {
-    const layers = this.graphs.layers.map((_, place) => ({
-      heads: this.graphs.vectors(pass, place, "q").heads,
-      weights: this.graphs.weights(pass, place),
-      seen: this.seen(pass, place),
-    }));
+    const layers = this.graphs.layers.map((_, place) => this.graphs.layer(pass, place));
     return { tokens: pass.tokens, special: tokens.special, layers };
-  }
-
-  private seen(pass: Pass, where: number): Uint8Array | null {
-    const found = this.graphs.seen(pass, where);
-    if (found || !this.page.model.causal) return found;
-    return Uint8Array.from({ length: pass.tokens ** 2 }, (_, at) =>
-      Number(at % pass.tokens <= Math.floor(at / pass.tokens)),
-    );
   }
 
   private part({ tokens, pass }: Ran, maps: Maps, other: Maps | null): PartInfo {
@@ -447,7 +437,7 @@ export class Answers {
     };
   }
 
-  // What queries cannot see, where that is more than what stands after them; equal layers share an array.
+  // What queries cannot see, where that is more than what stands after them.
   private hidden(maps: Maps): ArrayRef[] | null {
     const { tokens: n, layers } = maps;
     const { causal } = this.page.model;
@@ -455,14 +445,7 @@ export class Answers {
       seen?.some((sees, at) => (sees !== 0) !== (!causal || at % n <= Math.floor(at / n))),
     );
     if (!more) return null;
-    const known = new Map<string, ArrayRef>();
-    return layers.map(({ seen }) => {
-      const mine = Uint8Array.from({ length: n * n }, (_, at) => Number(seen ? seen[at] === 0 : false));
-      const key = mine.join("");
-      const ref = known.get(key) ?? this.keep(mine, [1, n, n]);
-      known.set(key, ref);
-      return ref;
-    });
+    return layers.map(({ seen }) => this.keep(seen?.map((sees) => 1 - sees) ?? new Uint8Array(n * n), [1, n, n]));
   }
 
   private thumbs(maps: Maps): ArrayRef {

@@ -3,7 +3,7 @@
 import * as ort from "onnxruntime-web/wasm";
 import type { ArrayRef, LayerTensors, StandaloneModel, StoredWeights } from "../../protocol";
 import type { Numbers } from "../../scene/data";
-import { apply, type Change, type Pattern } from "./whatif";
+import { apply, type Change, type LayerMaps, type Pattern } from "./whatif";
 
 /** What one pass gave: every tensor by its name, and of layers that were changed the weights as they went back in. */
 export interface Pass {
@@ -98,8 +98,7 @@ export class Graphs {
     return { values, changed, tokens };
   }
 
-  /** Of a layer (by its place) the weights of a pass, as they are after its changes: [head query key]. */
-  weights(pass: Pass, place: number): Float32Array {
+  private weights(pass: Pass, place: number): Float32Array {
     return pass.changed.get(place) ?? (pass.values.get(this.layers[place]!.weights)!.data as Float32Array);
   }
 
@@ -113,11 +112,19 @@ export class Graphs {
     return { heads: dims[1]!, dim: dims[3]!, data: data as Float32Array };
   }
 
-  /** What each query of a layer sees, [query key]; null: all. */
-  seen(pass: Pass, place: number): Uint8Array | null {
+  /** A layer (by its place) after its changes: how many heads it has, their weights, and what each query sees. */
+  layer(pass: Pass, place: number): LayerMaps {
+    const { heads } = this.vectors(pass, place, "q");
+    return { heads, weights: this.weights(pass, place), seen: this.seen(pass, place) };
+  }
+
+  private seen({ values, tokens }: Pass, place: number): Uint8Array | null {
     const { seen } = this.layers[place]!;
-    const found = seen === null ? null : (pass.values.get(seen)!.data as Uint8Array);
-    return found?.includes(0) ? found : null;
+    const found = seen === null ? null : (values.get(seen)!.data as Uint8Array);
+    if (found?.includes(0)) return found;
+    return this.model.causal
+      ? Uint8Array.from({ length: tokens ** 2 }, (_, at) => Number(at % tokens <= Math.floor(at / tokens)))
+      : null;
   }
 
   /** What the model says, [row …], a row a place or a token. */
@@ -135,7 +142,6 @@ export class Graphs {
   }
 
   private pattern(pass: Pass, place: number): Pattern {
-    const weights = this.weights(pass, place);
     const { tokens } = pass;
     const [q, k] = [this.vectors(pass, place, "q"), this.vectors(pass, place, "k")];
     const score = (head: number, query: number, key: number): number => {
@@ -145,7 +151,7 @@ export class Graphs {
         total += q.data[(head * tokens + query) * q.dim + at]! * k.data[(group * tokens + key) * k.dim + at]!;
       return total * this.layers[place]!.scaling;
     };
-    return { weights, heads: q.heads, tokens, seen: this.seen(pass, place), score };
+    return { ...this.layer(pass, place), tokens, score };
   }
 
   private fed(

@@ -4,19 +4,16 @@
 import { type HighlightsInfo, SMALL_WORDS } from "../../protocol";
 import { piece } from "../../scene/format";
 import type { Highlight } from "../../scene/opening";
+import type { LayerMaps } from "./whatif";
 
 const SINK = 2;
 const [SMALL, ACROSS] = [0.3, 1.25];
 
-/** The weights of one input: [head query key] of each layer, and what each query sees (null: all). */
+/** The weights of one input. */
 export interface Maps {
   readonly tokens: number;
   readonly special: readonly boolean[];
-  readonly layers: readonly {
-    readonly heads: number;
-    readonly weights: Float32Array;
-    readonly seen: Uint8Array | null;
-  }[];
+  readonly layers: readonly LayerMaps[];
 }
 
 const head = ({ tokens, layers }: Maps, layer: number, number: number): Float32Array =>
@@ -30,12 +27,13 @@ function each<T>(maps: Maps, figure: (weights: Float32Array, layer: number) => T
 }
 
 /** The mean of the queries that count. */
-function mean(tokens: number, value: (query: number) => number, counts = (_query: number): boolean => true): number {
+function mean(tokens: number, value: (query: number) => number | null): number {
   let total = 0;
   let number = 0;
   for (let query = 0; query < tokens; query++) {
-    if (!counts(query)) continue;
-    total += value(query);
+    const found = value(query);
+    if (found === null) continue;
+    total += found;
     number++;
   }
   return number > 0 ? total / number : NaN;
@@ -51,41 +49,32 @@ const sight = (seen: Uint8Array | null, tokens: number, query: number): number =
 /** The measure of this name on an input; null where it has none. `separators` are the places of separators. */
 export function measure(name: string, maps: Maps, separators: readonly number[]): number[][] | null {
   const { tokens } = maps;
-  const offset = { previous: -1, current: 0, next: 1 }[name];
-  if (offset !== undefined) {
-    return each(maps, (weights, layer) => {
-      const { seen } = maps.layers[layer]!;
-      const reaches = (query: number): boolean =>
-        query + offset >= 0 && query + offset < tokens && sees(seen, tokens, query, query + offset);
-      return mean(tokens, (query) => weights[query * tokens + query + offset]!, reaches);
-    });
-  }
-  if (name === "first") {
-    return each(maps, (weights, layer) => {
-      const { seen } = maps.layers[layer]!;
-      const choice = (query: number): boolean => !seen || sight(seen, tokens, query) > 1;
-      return mean(tokens, (query) => weights[query * tokens]!, choice);
-    });
-  }
-  if (name === "sep") {
-    return each(maps, (weights) =>
-      mean(tokens, (query) => separators.reduce((total, key) => total + weights[query * tokens + key]!, 0)),
-    );
-  }
-  if (name === "entropy") {
-    return each(maps, (weights) =>
-      mean(tokens, (query) => {
-        let total = 0;
-        for (let key = 0; key < tokens; key++) {
-          const weight = weights[query * tokens + key]!;
-          if (weight > 0 && weight < 1) total -= weight * Math.log(weight);
-        }
-        return total;
-      }),
-    );
-  }
-  return null;
+  const beside =
+    (offset: number): Figure =>
+    (row, query, seen) => {
+      const there = query + offset >= 0 && query + offset < tokens && sees(seen, tokens, query, query + offset);
+      return there ? row[query + offset]! : null;
+    };
+  const figures: Record<string, Figure> = {
+    previous: beside(-1),
+    current: beside(0),
+    next: beside(1),
+    first: (row, query, seen) => (!seen || sight(seen, tokens, query) > 1 ? row[0]! : null),
+    sep: (row) => separators.reduce((total, key) => total + row[key]!, 0),
+    entropy: (row) => row.reduce((total, w) => (w > 0 && w < 1 ? total - w * Math.log(w) : total), 0),
+  };
+  const figure = figures[name];
+  return figure
+    ? each(maps, (weights, layer) =>
+        mean(tokens, (query) =>
+          figure(weights.subarray(query * tokens, (query + 1) * tokens), query, maps.layers[layer]!.seen),
+        ),
+      )
+    : null;
 }
+
+/** What a query's row has; null where it does not count. */
+type Figure = (row: Float32Array, query: number, seen: Uint8Array | null) => number | null;
 
 /** The places of special tokens, or the first one, that over all heads take at least `SINK` even shares. */
 export function sinks(maps: Maps): number[] {

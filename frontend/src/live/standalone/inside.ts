@@ -4,8 +4,7 @@ import type { ArrayRef, StandalonePayload } from "../../protocol";
 import { bytesOf, gunzip } from "../../scene/data";
 import { reason } from "../../scene/format";
 import { fromPage } from "../../ui/embedded";
-import type { Buffers } from "../frames";
-import type { Carrier, Connection } from "../wire";
+import type { Carrier, Message, Told } from "../wire";
 import type { Word } from "./worker";
 
 /** A WebAssembly module of one SIMD instruction: i8x16.popcnt of i8x16.splat. */
@@ -60,20 +59,14 @@ export class Inside implements Carrier {
     return worker;
   }
 
-  hear(
-    message: (content: Record<string, unknown>, buffers: Buffers) => void,
-    state: (state: Connection) => void,
-  ): void {
+  hear(message: Message, state: Told): void {
     const down = (why: string): void => state({ up: false, why });
     const begin = async (): Promise<void> => {
       down("Unpacking the model…");
       try {
         const worker = await this.start((share) => down(`Unpacking the model… ${Math.round(100 * share)} %`));
         this.worker = worker;
-        worker.onmessage = ({
-          data,
-        }: MessageEvent<{ content: Record<string, unknown>; buffers: Uint8Array<ArrayBuffer>[] }>) =>
-          message(data.content, data.buffers);
+        worker.onmessage = ({ data: { content, buffers } }) => message(content, buffers);
         worker.onerror = (event) => down(`The model in this page has failed (${event.message}): load the page again.`);
         state({ up: true, info: this.page.model.info });
       } catch (error) {

@@ -50,7 +50,7 @@ export class Sayer {
           "there is no prediction here whose heads could be asked for",
       );
     const logs = logSoftmax(row);
-    const best = chosen !== null && chosen < row.length ? chosen : largest(row);
+    const best = chosen !== null && chosen < row.length ? chosen : top(row, 1)[0]!;
     const name = this.name(best);
     return { number: logs[best]!, of: `log p('${name.trim() || name}'), in nats` };
   }
@@ -140,12 +140,6 @@ function logSoftmax(row: Float32Array): Float64Array {
   for (const value of row) whole += Math.exp(value - most);
   const shift = most + Math.log(whole);
   return Float64Array.from(row, (value) => value - shift);
-}
-
-function largest(row: Float32Array): number {
-  let best = 0;
-  for (let at = 1; at < row.length; at++) if (row[at]! > row[best]!) best = at;
-  return best;
 }
 
 function top(row: Float32Array, count: number): number[] {

@@ -17,53 +17,38 @@ export interface Change {
   readonly part?: { readonly tokens: ReadonlySet<number>; readonly reader: number };
 }
 
-/**
- * A layer: its weights [head query key], which it has of `heads` and `tokens`, and what each query sees (null: all).
- */
-export interface Pattern {
-  readonly weights: Float32Array;
+/** A layer: the weights of its heads, [head query key], and what each query sees, [query key] (null: all). */
+export interface LayerMaps {
   readonly heads: number;
-  readonly tokens: number;
+  readonly weights: Float32Array;
   readonly seen: Uint8Array | null;
+}
+
+export interface Pattern extends LayerMaps {
+  readonly tokens: number;
   /** What softmax is taken of, between a query and a key. */
   score(head: number, query: number, key: number): number;
 }
 
-const TEXT = /^(?:(all)|L(\d+)(?:H(\d+))?)\s+([a-z]+)(?:\s+(.+))?$/i;
-const PAIR = /^(\d+)?\s*>\s*(?:(\d+)(?:-(\d+))?)?$/;
-const PLAIN = ["off", "mean", "uniform", "previous"];
+const TEXT =
+  /^(?:all|L(\d+)(?:H(\d+))?)\s+(?:(off|mean|uniform|previous)|temperature\s+(\S+)|hide\s+(\d+)?\s*>\s*(?:(\d+)(?:-(\d+))?)?)$/i;
 
 const number = (text: string | undefined): number | null => (text === undefined ? null : Number(text));
 
-function unreadable(text: string): never {
-  throw new Error(
-    `what if: expected 'L4H2 off', 'L4 uniform', 'L4H2 mean', 'L4H2 previous', 'L4H2 hide 3>5', 'all hide >0' or 'L4H2 temperature 0.5', found '${text}'`,
-  );
-}
-
 /** The change that a text says. Throws for one that is none. */
 export function parse(text: string): Change {
-  const match = TEXT.exec(text.trim());
-  if (!match) unreadable(text);
-  const [, , layer, head, word, rest = ""] = match;
-  const deed = word!.toLowerCase();
-  const place = { layer: number(layer), head: number(head) };
-  if (deed === "hide") {
-    const pair = PAIR.exec(rest.trim());
-    if (!pair || (pair[1] === undefined && pair[2] === undefined)) unreadable(text);
-    const [key, last] = [number(pair[2]), number(pair[3])];
-    if (last !== null && last < key!)
-      throw new Error(`what if: expected keys from the first to the last, found ${key} to ${last}`);
-    return { ...place, deed, query: number(pair[1]), key, value: null, last };
-  }
-  if (deed === "temperature") {
-    const value = rest.trim() === "" ? NaN : Number(rest);
-    if (!Number.isFinite(value)) unreadable(text);
-    if (value <= 0) throw new Error(`what if: expected a temperature above 0, found ${value}`);
-    return { ...place, deed, query: null, key: null, value, last: null };
-  }
-  if (rest.trim() || !PLAIN.includes(deed)) unreadable(text);
-  return { ...place, deed: deed as Deed, query: null, key: null, value: null, last: null };
+  const [found, layer, head, plain, given, ...places] = TEXT.exec(text.trim()) ?? [];
+  const deed = (plain?.toLowerCase() ?? (given ? "temperature" : "hide")) as Deed;
+  const [query, key, last] = places.map(number) as [number | null, number | null, number | null];
+  const value = number(given);
+  if (found === undefined || !Number.isFinite(value ?? 0) || (deed === "hide" && query === null && key === null))
+    throw new Error(
+      `what if: expected 'L4H2 off', 'L4 uniform', 'L4H2 mean', 'L4H2 previous', 'L4H2 hide 3>5', 'all hide >0' or 'L4H2 temperature 0.5', found '${text}'`,
+    );
+  if (last !== null && last < key!)
+    throw new Error(`what if: expected keys from the first to the last, found ${key} to ${last}`);
+  if (value !== null && value <= 0) throw new Error(`what if: expected a temperature above 0, found ${value}`);
+  return { layer: number(layer), head: number(head), deed, query, key, value, last };
 }
 
 /** The text that says a change. */
