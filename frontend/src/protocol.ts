@@ -687,9 +687,9 @@ export interface LiveExample {
  * A live model: what it can be given. `against` is another one that reads the same; `longest` is in tokens.
  *
  * `shared`: both have one vocabulary; `pair`: a second text beside the first; `target`: what a decoder reads;
- * `chat`: turns of a conversation; `reads`: it can be asked why a line is there; `sources`: which part of the input
- * made the answer can be asked; `rounded`: how its weights were, where they are not those of the model itself;
- * `loaded`: what makes it in Python, where somebody is to be told.
+ * `chat`: turns of a conversation; `mask`: the token that stands for one to be told; `reads`: it can be asked why a
+ * line is there; `sources`: which part of the input made the answer can be asked; `rounded`: how its weights were,
+ * where they are not those of the model itself; `loaded`: what makes it in Python, where somebody is to be told.
  */
 export interface LiveInfo {
   model: string;
@@ -698,6 +698,7 @@ export interface LiveInfo {
   pair: boolean;
   target: boolean;
   chat: boolean;
+  mask: string | null;
   longest: number;
   examples: LiveExample[];
   reads: boolean;
@@ -720,7 +721,7 @@ export interface Candidate {
  *
  * ``next``: the token after `place`; ``mask``: the token at `place`; ``class``: the class of the input, or of the
  * token at `place`; ``cosine``: `number` is that of the two texts. `top` are the likeliest, of several inputs those of
- * each; `entropy` is in nats, `chosen` the one whose probability is followed. `note` says why there is nothing.
+ * each; `entropy` is in nats, `chosen` the one whose probability is followed.
  */
 export interface Prediction {
   kind: "next" | "mask" | "class" | "cosine" | "none";
@@ -730,7 +731,6 @@ export interface Prediction {
   top: Candidate[];
   chosen: Candidate | null;
   number: number | null;
-  note: string;
 }
 
 /**
@@ -769,12 +769,11 @@ export interface SaysAnswer {
 }
 
 /**
- * The heads by what they add to the followed number, the largest first, and what that number is.
+ * The heads by what they add to the followed number, the largest first, and that number.
  */
 export interface WhoAnswer {
   kind: "who";
   id: number;
-  of: string;
   number: number;
   heads: Effect[];
 }

@@ -421,7 +421,7 @@ def said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
 def test_texts_that_are_none_are_refused(tmp_path: Path, said: Callable[..., str]) -> None:
     lines = tmp_path / "texts.jsonl"
     lines.write_text('{"text": "a", "pair": "b"}\n{"text": 3}\n', encoding="utf-8")
-    wanted = f"headscope: {lines}:2: input, text: expected a text, found int"
+    wanted = f"headscope: {lines}:2: input, text: expected a string, found 3"
     assert said("--read-only-text", str(lines)) == wanted
     lines.write_text("{", encoding="utf-8")
     assert (

@@ -104,7 +104,11 @@ export class Live {
       changed: () => this.changed(),
       copy: () => void this.copy(),
     });
+    const { says } = this;
     this.who = new WhoBox({
+      get of() {
+        return says.followed;
+      },
       rank: () => this.session.ask("who", this.followed),
       without: async (layer, head) =>
         (await this.session.ask<WithoutAnswer>("without", { ...this.followed, layer, head })).number,

@@ -29,13 +29,16 @@ export class SaysBox {
   private readonly note = h("p.note");
   /** Inputs have one vocabulary; of two that differ, candidates are those that read alike, and none can be written. */
   private shared = true;
+  private mask: string | null = null;
+  /** The number that changes and heads are judged by. */
+  followed = "";
 
   constructor(private readonly owner: SaysOwner) {
     this.root.append(h("h2", "What the model says"), this.about, this.table, this.note);
   }
 
-  tell({ shared, rounded }: LiveInfo): void {
-    this.shared = shared;
+  tell({ shared, rounded, mask }: LiveInfo): void {
+    [this.shared, this.mask] = [shared, mask];
     this.rounded.textContent = rounded ? ` · ${ROUNDED}` : "";
     this.rounded.title = rounded ?? "";
   }
@@ -49,12 +52,22 @@ export class SaysBox {
   /** `names` are those of the inputs, where there are two. */
   show(says: readonly Prediction[], names: readonly string[]): void {
     const first = says[0]!;
-    this.note.textContent = first.note;
-    this.note.hidden = !first.note;
-    this.about.hidden = first.kind === "none" || first.note !== "";
-    this.table.hidden = first.kind === "none" || first.note !== "";
+    const why =
+      first.kind === "none"
+        ? "This encoder has no head that predicts: give it a pair, and it says how alike the two are."
+        : first.kind === "mask" && first.place === null
+          ? `Write ${this.mask} where a token is to be told, or pin a token.`
+          : "";
+    this.note.textContent = why;
+    this.note.hidden = !why;
+    this.about.hidden = this.table.hidden = why !== "";
     this.root.dataset.kind = first.kind;
     this.line.textContent = this.brief(says);
+    const followed = says.map(({ chosen }) => chosen).find((each) => each) ?? first.top[0];
+    this.followed =
+      first.kind === "cosine"
+        ? "the cosine of A and B read together"
+        : `log p('${followed?.text.trim() || followed?.text}'), in nats`;
     if (first.kind === "cosine") return this.cosine(says, names);
     const where =
       first.place === null
@@ -74,7 +87,6 @@ export class SaysBox {
     );
     const rows = this.union(says);
     const most = Math.max(...says.flatMap(({ top }) => top.map(({ p }) => p)), 1e-9);
-    const followed = says.map(({ chosen }) => chosen).find((each) => each)?.id ?? first.top[0]?.id;
     this.table.replaceChildren(
       ...(says.length > 1
         ? [
@@ -89,7 +101,7 @@ export class SaysBox {
             ),
           ]
         : []),
-      h("tbody", ...rows.map((row) => this.row(row, most, followed === row.candidate.id))),
+      h("tbody", ...rows.map((row) => this.row(row, most, followed?.id === row.candidate.id))),
     );
   }
 

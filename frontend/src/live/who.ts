@@ -2,15 +2,17 @@
 // in.
 
 import type { WhoAnswer } from "../protocol";
-import { code, figure, reason } from "../scene/format";
+import { code, figure } from "../scene/format";
 import { h } from "../ui/dom";
-import { StaleError } from "./wire";
+import { Asking } from "./wire";
 
 /** So many heads are taken out one at a time. */
 const EXACT = 10;
 
 interface WhoOwner {
   rank(): Promise<WhoAnswer>;
+  /** What the number is that heads add to. */
+  readonly of: string;
   without(layer: number, head: number): Promise<number>;
   open(layer: number, head: number): void;
 }
@@ -25,71 +27,54 @@ const ABOUT = "Which heads made this: by what it loses without each of them.";
 
 export class WhoBox {
   readonly root = h("section.who", { "aria-label": "Who did it?" });
-  private readonly rank: HTMLButtonElement;
-  private readonly about = h("p.about");
-  private readonly table = h("table");
-  private turn = 0;
+  private readonly asking: Asking;
+  private readonly table = h("table", { hidden: true });
 
   constructor(private readonly owner: WhoOwner) {
-    this.rank = h(
-      "button.link",
-      { title: "Rank all heads by what they add", onclick: () => void this.run() },
-      "Rank the heads",
+    this.asking = new Asking("Rank the heads", "Rank all heads by what they add", ABOUT, "Ranking…", (going) =>
+      this.run(going),
     );
-    this.root.append(h("div.row", h("h2", "Who did it?"), h("span.grow"), this.rank), this.about, this.table);
-    this.clear();
-    this.rank.disabled = true; // nothing is read yet
+    const row = h("div.row", h("h2", "Who did it?"), h("span.grow"), this.asking.button);
+    this.root.append(row, this.asking.about, this.table);
   }
 
   /** The input, the changes or what is followed is another one. */
   clear(): void {
-    this.turn++;
+    this.asking.clear();
     this.table.replaceChildren();
     this.table.hidden = true;
-    this.rank.disabled = false;
-    this.about.textContent = ABOUT;
   }
 
-  private async run(): Promise<void> {
-    const turn = ++this.turn;
-    this.rank.disabled = true;
-    this.about.textContent = "Ranking…";
-    try {
-      const answer = await this.owner.rank();
-      if (turn !== this.turn) return;
-      const estimated = answer.heads.every(({ estimate }) => estimate !== null);
-      await (estimated ? this.estimated(answer, turn) : this.oneByOne(answer, turn));
-    } catch (error) {
-      const why = reason(error);
-      if (turn === this.turn) this.about.textContent = error instanceof StaleError ? ABOUT : why;
-    } finally {
-      if (turn === this.turn) this.rank.disabled = false;
-    }
+  private async run(going: () => boolean): Promise<void> {
+    const answer = await this.owner.rank();
+    if (!going()) return;
+    const estimated = answer.heads.every(({ estimate }) => estimate !== null);
+    await (estimated ? this.estimated(answer, going) : this.oneByOne(answer, going));
   }
 
   // By gradient × attention at once, the first ones exactly as it comes in.
-  private async estimated({ of, number, heads }: WhoAnswer, turn: number): Promise<void> {
-    this.about.textContent = `What each head adds to ${of} (now ${figure(number)})`;
+  private async estimated({ number, heads }: WhoAnswer, going: () => boolean): Promise<void> {
+    this.asking.about.textContent = `What each head adds to ${this.owner.of} (now ${figure(number)})`;
     const top = heads.slice(0, EXACT).map(({ layer, head, estimate }) => ({ layer, head, value: estimate ?? 0 }));
     const cells = top.map(() => h("td.exact", "…"));
     this.draw(top, cells);
     for (const [place, { layer, head }] of top.entries()) {
       const left = await this.owner.without(layer, head);
-      if (turn !== this.turn) return;
+      if (!going()) return;
       cells[place]!.textContent = figure(number - left);
     }
   }
 
   // Without a gradient every head is switched off, one after the other.
-  private async oneByOne({ of, number, heads }: WhoAnswer, turn: number): Promise<void> {
+  private async oneByOne({ number, heads }: WhoAnswer, going: () => boolean): Promise<void> {
     const known: Row[] = [];
     for (const [place, { layer, head }] of heads.entries()) {
       const left = await this.owner.without(layer, head);
-      if (turn !== this.turn) return;
+      if (!going()) return;
       known.push({ layer, head, value: number - left });
       known.sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
       const done = place + 1 === heads.length;
-      this.about.textContent = `What each head adds to ${of} (now ${figure(number)})${done ? "" : `: ${place + 1} of ${heads.length} heads`}`;
+      this.asking.about.textContent = `What each head adds to ${this.owner.of} (now ${figure(number)})${done ? "" : `: ${place + 1} of ${heads.length} heads`}`;
       this.draw(known.slice(0, EXACT), null);
     }
   }

@@ -1,12 +1,11 @@
 // Which part made this: the input, shaded by what the followed word loses without each sentence or word of it.
 
-import { reason } from "../scene/format";
 import "../ui/sources.css";
 import type { CarrierInfo, SourceInfo, SourcesPayload } from "../protocol";
 import { Of } from "../scene/made";
 import { h } from "../ui/dom";
 import { Sources } from "../ui/sources";
-import { StaleError } from "./wire";
+import { Asking } from "./wire";
 
 interface WhyOwner {
   ask(spans: string): Promise<SourcesPayload>;
@@ -28,29 +27,23 @@ export class WhyBox {
     h("option", { value: "sentence" }, "sentences"),
     h("option", { value: "word" }, "words"),
   );
-  private readonly run: HTMLButtonElement;
-  private readonly about = h("p.about");
+  private readonly asking: Asking;
   private readonly place = h("div");
   private readonly of = new Of();
   private shown: Sources | null = null;
-  private turn = 0;
 
   constructor(private readonly owner: WhyOwner) {
-    this.run = h("button.link", { onclick: () => void this.ask() }, "Shade the text");
-    const row = h("div.row", h("h2", "Which part made this?"), this.spans, this.run);
-    this.root.append(row, this.about, this.place);
-    this.update();
-    this.run.disabled = true; // nothing is read yet
+    this.asking = new Asking("Shade the text", null, ABOUT, "Masking each part…", (going) => this.ask(going));
+    const row = h("div.row", h("h2", "Which part made this?"), this.spans, this.asking.button);
+    this.root.append(row, this.asking.about, this.place);
   }
 
   /** What is asked about; another one has no picture yet. */
   update(...asked: unknown[]): void {
     if (!this.of.renewed(...asked)) return;
-    this.turn++;
+    this.asking.clear();
     this.shown = null;
-    this.run.disabled = false;
     this.place.replaceChildren();
-    this.about.textContent = ABOUT;
   }
 
   /** The changes that are made. */
@@ -58,24 +51,14 @@ export class WhyBox {
     this.shown?.strike((span) => changes.includes(struck(span)));
   }
 
-  private async ask(): Promise<void> {
-    const turn = ++this.turn;
-    this.run.disabled = true;
-    this.about.textContent = "Masking each part…";
-    try {
-      const payload = await this.owner.ask(this.spans.value);
-      if (turn !== this.turn) return;
-      this.shown = new Sources(payload, {
-        open: (head, span) => this.owner.open(head, span),
-        strike: (span) => this.owner.toggle(struck(span)),
-      });
-      this.about.textContent = "";
-      this.place.replaceChildren(this.shown.root);
-    } catch (error) {
-      const why = reason(error);
-      if (turn === this.turn) this.about.textContent = error instanceof StaleError ? ABOUT : why;
-    } finally {
-      if (turn === this.turn) this.run.disabled = false;
-    }
+  private async ask(going: () => boolean): Promise<void> {
+    const payload = await this.owner.ask(this.spans.value);
+    if (!going()) return;
+    this.shown = new Sources(payload, {
+      open: (head, span) => this.owner.open(head, span),
+      strike: (span) => this.owner.toggle(struck(span)),
+    });
+    this.asking.about.textContent = "";
+    this.place.replaceChildren(this.shown.root);
   }
 }

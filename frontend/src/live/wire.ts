@@ -1,6 +1,8 @@
 // Questions to a live model and their answers, whatever carries them.
 
 import type { LiveError, LiveInfo, ReadsAnswer, ReadsInfo } from "../protocol";
+import { reason } from "../scene/format";
+import { h } from "../ui/dom";
 import type { Buffers } from "./frames";
 
 export type Message = (content: Record<string, unknown>, buffers: Buffers) => void;
@@ -20,6 +22,46 @@ export interface Carrier {
 export type Connection = { readonly up: true; readonly info: LiveInfo } | { readonly up: false; readonly why: string };
 
 export class StaleError extends Error {}
+
+/** A button that asks the model, and a line beside it that says how far that is, or why there is no answer. */
+export class Asking {
+  readonly about = h("p.about");
+  readonly button: HTMLButtonElement;
+  private turn = 0;
+
+  /** `rest` is said while nothing is asked, and `waits` until an answer comes; `ask` hears whether it is still wanted. */
+  constructor(
+    label: string,
+    title: string | null,
+    private readonly rest: string,
+    waits: string,
+    ask: (going: () => boolean) => Promise<void>,
+  ) {
+    this.button = h("button.link", { title, disabled: true, onclick: () => void this.run(waits, ask) }, label);
+    this.about.textContent = rest; // nothing is read yet
+  }
+
+  /** What would be asked about is another now. */
+  clear(): void {
+    this.turn++;
+    this.button.disabled = false;
+    this.about.textContent = this.rest;
+  }
+
+  private async run(waits: string, ask: (going: () => boolean) => Promise<void>): Promise<void> {
+    const turn = ++this.turn;
+    const going = (): boolean => turn === this.turn;
+    this.button.disabled = true;
+    this.about.textContent = waits;
+    try {
+      await ask(going);
+    } catch (error) {
+      if (going()) this.about.textContent = error instanceof StaleError ? this.rest : reason(error);
+    } finally {
+      if (going()) this.button.disabled = false;
+    }
+  }
+}
 
 interface Waiting {
   readonly kind: string;

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from headscope.attention.objective import natural_number
 from headscope.core.tokens import Tokens
+from headscope.errors import InputError
 from headscope.models import Model
 from headscope.models.pieces import shown_piece
 from headscope.views.wire import Candidate, Prediction
@@ -54,16 +55,15 @@ class Says:
         masked = np.flatnonzero(self.tokens.ids == mask)
         return int(masked[0]) if len(masked) else None
 
-    def followed(self, asked: int | None, chosen: int | None) -> tuple[Tensor, str] | None:
-        """The number that changes are judged by, and what it is: a log probability in nats, or the cosine."""
+    def followed(self, asked: int | None, chosen: int | None) -> Tensor:
+        """The number that changes are judged by: a log probability in nats, or the cosine."""
         if self.number is not None:
-            return self.number, "the cosine of A and B read together"
+            return self.number
         place = self.place(asked)
         if self.logits is None or place is None:
-            return None
+            raise InputError("there is no prediction here whose heads could be asked for")
         row = torch.log_softmax(self.logits[place].float(), -1)
-        best = int(row.argmax()) if chosen is None or not 0 <= chosen < len(row) else chosen
-        return row[best], f"log p({self.named(best).strip() or self.named(best)!r}), in nats"
+        return row.max() if chosen is None or not 0 <= chosen < len(row) else row[chosen]
 
     def best(self, asked: int | None) -> list[int]:
         """The likeliest candidates at a place."""
@@ -84,7 +84,6 @@ class Says:
             top=[],
             chosen=None,
             number=None if self.number is None else float(self.number),
-            note=self._note(place),
         )
         if self.logits is None or place is None:
             return prediction
@@ -113,15 +112,6 @@ class Says:
 
     def _candidate(self, number: int, share: float) -> Candidate:
         return Candidate(id=number, text=self.named(number), p=share)
-
-    def _note(self, place: int | None) -> str:
-        if self.kind == "none":
-            return (
-                "This encoder has no head that predicts: give it a pair, and it says how alike the two are."
-            )
-        if self.kind == "mask" and place is None:
-            return f"Write {self.model.tokenizer.mask_token} where a token is to be told, or pin a token."
-        return ""
 
 
 def says(model: Model, axes: Mapping[str, Tokens], ready: Mapping[str, Tensor], output: Any) -> Says:

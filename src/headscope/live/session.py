@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import torch
@@ -19,6 +19,7 @@ from headscope.attention.whatif import WhatIf, edit
 from headscope.core.failures import out_of_memory, reason
 from headscope.core.maps import AttentionMaps
 from headscope.core.tokens import Tokens
+from headscope.core.validation import expect
 from headscope.errors import HeadscopeError, HeadscopeWarning, InputError
 from headscope.live.first import first_inputs
 from headscope.live.lines import Lines, asked_line
@@ -80,7 +81,6 @@ class LiveReading:
     axes: Mapping[str, Tokens]
     ready: Mapping[str, Tensor]
     changes: Sequence[WhatIf]
-    label: str
 
     def within(self, *more: WhatIf) -> ExitStack:
         """The context in which the model runs with the changes."""
@@ -164,6 +164,7 @@ class Live:
             pair=not first.causal and not first.encoder_decoder,
             target=first.encoder_decoder,
             chat=bool(getattr(first.tokenizer, "chat_template", None)),
+            mask=getattr(first.tokenizer, "mask_token", None),
             longest=self.longest,
             examples=self._examples,
             reads=True,
@@ -247,10 +248,8 @@ class Live:
         plain = self._plain[1]
         if not changes:
             return [plain]
-        return [
-            Ran(plain.reading, _named(plain.input, "as it is"), plain.predicted),
-            self._one(first, given, changes, "changed"),
-        ]
+        before = replace(plain, input=replace(plain.input, label="as it is"))
+        return [before, self._one(first, given, changes, "changed")]
 
     def _one(
         self,
@@ -263,7 +262,7 @@ class Live:
         longest = max(len(tokens) for tokens in axes.values())
         if longest > self.longest:
             raise InputError(f"{longest} tokens: at most {self.longest} are read here as you type")
-        reading = LiveReading(model, axes, ready, changes, label)
+        reading = LiveReading(model, axes, ready, changes)
         with reading.within():
             seen = watch(model, axes, ready, on_call=self._look)
             if isinstance(seen.captured, list):
@@ -285,20 +284,18 @@ class Live:
             raise InputError("changes: expected at most 256 texts such as 'L4H2 off'")
         kept: list[WhatIf] = []
         notes: list[str] = []
-        made = [WhatIf.parse(str(text)) for text in cast("list[Any]", texts)]
-        if any(change.deed == "hide" for change in made):
-            axes, _ = read_axes(self.models[0], given)
-            most = max(len(tokens) for tokens in axes.values())
-            for change in made:
-                places = [place for place in (change.query, change.key, change.last) if place is not None]
-                if places and not self._shared:
-                    notes.append(f"{change}: left out, as the two models cut a text into tokens of their own")
-                elif places and max(places) >= most:
-                    notes.append(f"{change}: left out, as there are {most} tokens")
-                else:
-                    kept.append(change)
-            return kept, notes
-        return made, notes
+        most: int | None = None
+        for change in (WhatIf.parse(str(text)) for text in cast("list[Any]", texts)):
+            places = [place for place in (change.query, change.key, change.last) if place is not None]
+            if places and most is None:
+                most = max(map(len, read_axes(self.models[0], given)[0].values()))
+            if places and not self._shared:
+                notes.append(f"{change}: left out, as the two models cut a text into tokens of their own")
+            elif most is not None and max(places, default=-1) >= most:
+                notes.append(f"{change}: left out, as there are {most} tokens")
+            else:
+                kept.append(change)
+        return kept, notes
 
     def _says(self, asked: Asked) -> Answer:
         self._current(asked)
@@ -314,12 +311,12 @@ class Live:
         self._current(asked)
         last, follow = self._followed(asked)
         reading = last.reading
-        number, of = follow(last.predicted)
+        number = follow(last.predicted)
         with reading.within():
             slopes = gradients(
                 reading.model,
                 None,
-                lambda output: follow(reading.says(output))[0],
+                lambda output: follow(reading.says(output)),
                 inputs=reading.ready,
             )
         total: dict[tuple[int, int], float] = {}
@@ -330,7 +327,7 @@ class Live:
                     total[layer, head] = total.get((layer, head), 0.0) + value
         ranked = sorted(total.items(), key=lambda item: -abs(item[1]))
         rows = [Effect(layer=layer, head=head, estimate=value) for (layer, head), value in ranked]
-        answer = WhoAnswer(kind="who", id=whole_number(asked, "id"), of=of, number=float(number), heads=rows)
+        answer = WhoAnswer(kind="who", id=whole_number(asked, "id"), number=float(number), heads=rows)
         return answer, []
 
     def _why(self, asked: Asked) -> Answer:
@@ -365,27 +362,22 @@ class Live:
         off = WhatIf("off", whole_number(asked, "layer"), whole_number(asked, "head"))
         with torch.no_grad(), reading.within(off), running(reading.model, reading.ready):
             output = reading.model.module(**reading.ready)
-        number, _ = follow(reading.says(output))
+        number = follow(reading.says(output))
         return WithoutAnswer(kind="without", id=whole_number(asked, "id"), number=float(number)), []
 
-    def _followed(self, asked: Asked) -> tuple[Ran, Callable[[Says], tuple[Tensor, str]]]:
-        """The input whose number is followed, and what gives that number, and its name, of what a model says."""
+    def _followed(self, asked: Asked) -> tuple[Ran, Callable[[Says], Tensor]]:
+        """The input whose number is followed, and what gives that number of what a model says."""
         self._look()
         at, chosen = _place(asked, "at"), _place(asked, "chosen")
         if chosen is None:
             chosen = next(iter(self._ran[0].predicted.best(at)), None)
-        return self._ran[-1 if len(self.models) == 1 else 0], lambda predicted: _followed(
-            predicted, at, chosen
-        )
+        last = self._ran[-1 if len(self.models) == 1 else 0]
+        return last, lambda predicted: predicted.followed(at, chosen)
 
     def _arrays(self, asked: Asked) -> Answer:
         self._current(asked)
         names: Any = asked.get("names")
-        if not isinstance(names, list) or not all(isinstance(name, str) for name in cast("list[Any]", names)):
-            raise InputError(
-                f"names: expected a list of names of arrays, found {str(asked.get('names'))[:40]!r}"
-            )
-        names = cast("list[str]", names)
+        expect("names", names, list[str])
         return ArraysAnswer(kind="arrays", id=whole_number(asked, "id"), arrays=names), self._packed(names)
 
     def _exact(self, asked: Asked) -> Answer:
@@ -426,16 +418,6 @@ def fault(asked: Asked, problem: str, *, stale: bool = False) -> LiveError:
 
 def _vocabulary(model: Model) -> Mapping[str, int]:
     return {} if model.tokenizer is None else cast("Mapping[str, int]", model.tokenizer.get_vocab())
-
-
-def _followed(predicted: Says, at: int | None, chosen: int | None) -> tuple[Tensor, str]:
-    followed = predicted.followed(at, chosen)
-    if followed is None:
-        raise InputError(
-            predicted.prediction(at, chosen)["note"]
-            or "there is no prediction here whose heads could be asked for"
-        )
-    return followed
 
 
 def _first(view: View, layer: Any) -> list[str]:
@@ -481,36 +463,21 @@ def read_axes(model: Model, given: LiveInput) -> tuple[dict[str, Tokens], dict[s
 
 def read_input(given: Any) -> LiveInput:
     """An input as a page sends it. Raises `InputError` for what is none."""
-    if not isinstance(given, Mapping):
-        raise InputError(f"input: expected an object, found {type(given).__name__}")
-    mine = cast("Mapping[str, Any]", given)
-    parsed = LiveInput()
-    for name in ("text", "pair", "target"):
-        value = mine.get(name)
-        if value is not None and not isinstance(value, str):
-            raise InputError(f"input, {name}: expected a text, found {type(value).__name__}")
-        if value:
-            parsed[name] = value
-    written: Any = mine.get("written") or []
-    if not isinstance(written, list) or not all(type(one) is int for one in cast("list[Any]", written)):
-        raise InputError("input, written: expected ids")
-    if written:
-        parsed["written"] = written
-    messages: Any = mine.get("messages") or []
-    if not isinstance(messages, list):
-        raise InputError("input, messages: expected a list")
-    for message in cast("list[Any]", messages):
-        if not isinstance(message, Mapping) or not all(
-            isinstance(cast("Mapping[str, Any]", message).get(name), str) for name in ("role", "content")
-        ):
-            raise InputError("input, messages: expected a role and a content of each, both texts")
-        turn = cast("Mapping[str, str]", message)
-        parsed.setdefault("messages", []).append({"role": turn["role"], "content": turn["content"]})
-    return parsed
+    expect("input", given, Mapping)
+    mine = {name: given[name] for name in _INPUT if given.get(name)}
+    for name, value in mine.items():
+        expect(f"input, {name}", value, _INPUT[name])
+    for number, message in enumerate(mine.get("messages", [])):
+        for name in ("role", "content"):
+            expect(f"input, messages[{number}], {name}", message.get(name), str)
+    return cast("LiveInput", mine)
 
 
-def _named(one: Input, label: str) -> Input:
-    return Input(one.parts, label, neurons=one.neurons)
+_INPUT: Mapping[str, Any] = {
+    **dict.fromkeys(("text", "pair", "target"), str),
+    "messages": list[Mapping[str, Any]],
+    "written": list[int],
+}
 
 
 def _place(asked: Asked, name: str) -> int | None:

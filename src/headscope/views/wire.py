@@ -42,9 +42,9 @@ class LiveInfo(TypedDict):
     """A live model: what it can be given. `against` is another one that reads the same; `longest` is in tokens.
 
     `shared`: both have one vocabulary; `pair`: a second text beside the first; `target`: what a decoder reads;
-    `chat`: turns of a conversation; `reads`: it can be asked why a line is there; `sources`: which part of the input
-    made the answer can be asked; `rounded`: how its weights were, where they are not those of the model itself;
-    `loaded`: what makes it in Python, where somebody is to be told.
+    `chat`: turns of a conversation; `mask`: the token that stands for one to be told; `reads`: it can be asked why a
+    line is there; `sources`: which part of the input made the answer can be asked; `rounded`: how its weights were,
+    where they are not those of the model itself; `loaded`: what makes it in Python, where somebody is to be told.
     """
 
     model: str
@@ -53,6 +53,7 @@ class LiveInfo(TypedDict):
     pair: bool
     target: bool
     chat: bool
+    mask: str | None
     longest: int
     examples: list[LiveExample]
     reads: bool
@@ -74,7 +75,7 @@ class Prediction(TypedDict):
 
     ``next``: the token after `place`; ``mask``: the token at `place`; ``class``: the class of the input, or of the
     token at `place`; ``cosine``: `number` is that of the two texts. `top` are the likeliest, of several inputs those of
-    each; `entropy` is in nats, `chosen` the one whose probability is followed. `note` says why there is nothing.
+    each; `entropy` is in nats, `chosen` the one whose probability is followed.
     """
 
     kind: Literal["next", "mask", "class", "cosine", "none"]
@@ -84,7 +85,6 @@ class Prediction(TypedDict):
     top: list[Candidate]
     chosen: Candidate | None
     number: float | None
-    note: str
 
 
 class Effect(TypedDict):
@@ -121,11 +121,10 @@ class SaysAnswer(TypedDict):
 
 
 class WhoAnswer(TypedDict):
-    """The heads by what they add to the followed number, the largest first, and what that number is."""
+    """The heads by what they add to the followed number, the largest first, and that number."""
 
     kind: Literal["who"]
     id: int
-    of: str
     number: float
     heads: list[Effect]
 

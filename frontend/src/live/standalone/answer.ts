@@ -70,15 +70,15 @@ export class Answers {
     this.sayer = new Sayer(page.model, reader);
   }
 
-  /** The answer to a question; one of the kind `error` where there is none. `each` is awaited between layers. */
-  async answer(asked: Asked, each: () => Promise<void>): Promise<Answer> {
-    const ways: Record<string, (asked: Asked, each: () => Promise<void>) => Promise<Answer> | Answer> = {
-      show: (mine, next) => this.show(mine, next),
+  /** The answer to a question; one of the kind `error` where there is none. */
+  async answer(asked: Asked): Promise<Answer> {
+    const ways: Record<string, (asked: Asked) => Promise<Answer> | Answer> = {
+      show: (mine) => this.show(mine),
       arrays: (mine) => this.named(mine),
-      says: (mine, next) => this.says(mine, next),
-      who: (mine, next) => this.who(mine, next),
-      without: (mine, next) => this.without(mine, next),
-      why: (mine, next) => this.why(mine, next),
+      says: (mine) => this.says(mine),
+      who: (mine) => this.who(mine),
+      without: (mine) => this.without(mine),
+      why: (mine) => this.why(mine),
     };
     const kind = String(asked.kind);
     try {
@@ -89,7 +89,7 @@ export class Answers {
             ? "a page has no gradients and no norms: headscope serve and hs.explore have"
             : `kind: expected one of ${Object.keys(ways).join(", ")}, found '${kind}'`,
         );
-      return await way(asked, each);
+      return await way(asked);
     } catch (error) {
       const told: LiveError = {
         kind: "error",
@@ -101,7 +101,7 @@ export class Answers {
     }
   }
 
-  private async show(asked: Asked, each: () => Promise<void>): Promise<Answer> {
+  private async show(asked: Asked): Promise<Answer> {
     const given = (asked.input ?? {}) as LiveInput;
     const tokens = this.read(given);
     const notes: string[] = [];
@@ -111,7 +111,7 @@ export class Answers {
     if (this.plain?.key !== key)
       this.plain = {
         key,
-        ran: { label: "", tokens, changes: [], pass: await this.graphs.run(this.given(tokens, at), [], each) },
+        ran: { label: "", tokens, changes: [], pass: await this.graphs.run(this.given(tokens, at), []) },
       };
     const plain = this.plain.ran;
     const ran = [plain];
@@ -126,14 +126,14 @@ export class Answers {
         label: "changed",
         tokens,
         changes,
-        pass: await this.graphs.run(this.given(tokens, at), changes, each, plain.pass, first + 1),
+        pass: await this.graphs.run(this.given(tokens, at), changes, plain.pass, first + 1),
       });
     }
     this.arrays = new Map();
     this.ran = ran;
     this.turn++;
     const payload = this.payload(ran);
-    const says = await this.said(asked, each);
+    const says = await this.said(asked);
     const first = this.first(payload, Number(asked.layer));
     const told: Shown = {
       kind: "shown",
@@ -182,24 +182,24 @@ export class Answers {
     return found;
   }
 
-  private async says(asked: Asked, each: () => Promise<void>): Promise<Answer> {
+  private async says(asked: Asked): Promise<Answer> {
     this.current(asked);
-    return { content: { kind: "says", id: Number(asked.id), says: await this.said(asked, each) }, arrays: [] };
+    return { content: { kind: "says", id: Number(asked.id), says: await this.said(asked) }, arrays: [] };
   }
 
-  private async said(asked: Asked, each: () => Promise<void>): Promise<Prediction[]> {
+  private async said(asked: Asked): Promise<Prediction[]> {
     const at = place(asked.at);
     const said: Said[] = [];
-    for (const ran of this.ran) said.push(await this.of(ran, at, each));
+    for (const ran of this.ran) said.push(await this.of(ran, at));
     return this.sayer.predictions(said, at, place(asked.chosen));
   }
 
   // What a pass says at a place: the last segment gives the logits of one place alone, where it can.
-  private async of(ran: Ran, at: number | null, each: () => Promise<void>): Promise<Said> {
+  private async of(ran: Ran, at: number | null): Promise<Said> {
     const given = this.given(ran.tokens, at);
     const before = ran.pass.values.get("places")!.data as BigInt64Array;
     const same = !this.page.model.inputs.includes("places") || Number(before[0]) === given.place;
-    const pass = same ? ran.pass : await this.graphs.run(given, ran.changes, each, ran.pass, this.graphs.layers.length);
+    const pass = same ? ran.pass : await this.graphs.run(given, ran.changes, ran.pass, this.graphs.layers.length);
     return this.told(ran, given.place, pass);
   }
 
@@ -208,10 +208,10 @@ export class Answers {
     return { tokens, ...this.graphs.said(pass), at: one ? place : null };
   }
 
-  private async who(asked: Asked, each: () => Promise<void>): Promise<Answer> {
+  private async who(asked: Asked): Promise<Answer> {
     this.current(asked);
-    const { said, at, chosen } = await this.followed(asked, each);
-    const { number, of } = this.sayer.followed(said, at, chosen);
+    const { said, at, chosen } = await this.followed(asked);
+    const number = this.sayer.followed(said, at, chosen);
     const heads = this.graphs.layers.flatMap(({ layer }, where) =>
       Array.from({ length: this.graphs.layer(this.ran[0]!.pass, where).heads }, (_, head) => ({
         layer,
@@ -219,15 +219,15 @@ export class Answers {
         estimate: null,
       })),
     );
-    return { content: { kind: "who", id: Number(asked.id), of, number, heads: heads.reverse() }, arrays: [] };
+    return { content: { kind: "who", id: Number(asked.id), number, heads: heads.reverse() }, arrays: [] };
   }
 
-  private async without(asked: Asked, each: () => Promise<void>): Promise<Answer> {
+  private async without(asked: Asked): Promise<Answer> {
     this.current(asked);
     const ran = this.ran.at(-1)!;
-    const { at, chosen } = await this.followed(asked, each);
+    const { at, chosen } = await this.followed(asked);
     const where = this.graphs.layers.findIndex(({ layer }) => layer === Number(asked.layer));
-    const number = await this.numbered(ran, [parse(`L${asked.layer}H${asked.head} off`)], at, chosen, each, where + 1);
+    const number = await this.numbered(ran, [parse(`L${asked.layer}H${asked.head} off`)], at, chosen, where + 1);
     return { content: { kind: "without", id: Number(asked.id), number }, arrays: [] };
   }
 
@@ -237,21 +237,20 @@ export class Answers {
     more: readonly Change[],
     at: number | null,
     chosen: number | null,
-    each: () => Promise<void>,
     first = 1,
   ): Promise<number> {
     const given = this.given(ran.tokens, at);
-    const pass = await this.graphs.run(given, [...ran.changes, ...more], each, ran.pass, first);
-    return this.sayer.followed(this.told(ran, given.place, pass), at, chosen).number;
+    const pass = await this.graphs.run(given, [...ran.changes, ...more], ran.pass, first);
+    return this.sayer.followed(this.told(ran, given.place, pass), at, chosen);
   }
 
   // What the followed word or class loses where nothing else sees a part of the input, as `headscope.why` masks it.
-  private async why(asked: Asked, each: () => Promise<void>): Promise<Answer> {
+  private async why(asked: Asked): Promise<Answer> {
     this.current(asked);
     const ran = this.ran[0]!;
     const { tokens } = ran;
     const { info, predicts, causal } = this.page.model;
-    const said = await this.of(ran, place(asked.at), each);
+    const said = await this.of(ran, place(asked.at));
     const at = this.sayer.place(tokens, said.rows, place(asked.at));
     const chosen = place(asked.chosen) ?? this.sayer.best(said, at)[0] ?? null;
     if (at === null || chosen === null)
@@ -264,9 +263,9 @@ export class Answers {
     const masks = parts.map(
       (part): Change => ({ ...parse("all hide >0"), part: { tokens: new Set(part.tokens), reader } }),
     );
-    const before = this.sayer.followed(said, at, chosen).number;
+    const before = this.sayer.followed(said, at, chosen);
     const lost = async (some: readonly Change[]): Promise<number> =>
-      before - (await this.numbered(ran, some, at, chosen, each));
+      before - (await this.numbered(ran, some, at, chosen));
     const context = await lost(masks);
     const spans: SourceInfo[] = [];
     for (const [number, { tokens: inside, ...part }] of parts.entries()) {
@@ -292,13 +291,10 @@ export class Answers {
     return { content: { kind: "why", id: Number(asked.id), sources } satisfies WhyAnswer, arrays: [] };
   }
 
-  private async followed(
-    asked: Asked,
-    each: () => Promise<void>,
-  ): Promise<{ said: Said; at: number | null; chosen: number | null }> {
+  private async followed(asked: Asked): Promise<{ said: Said; at: number | null; chosen: number | null }> {
     const at = place(asked.at);
-    const chosen = place(asked.chosen) ?? this.sayer.best(await this.of(this.ran[0]!, at, each), at)[0] ?? null;
-    return { said: await this.of(this.ran.at(-1)!, at, each), at, chosen };
+    const chosen = place(asked.chosen) ?? this.sayer.best(await this.of(this.ran[0]!, at), at)[0] ?? null;
+    return { said: await this.of(this.ran.at(-1)!, at), at, chosen };
   }
 
   private named(asked: Asked): Answer {

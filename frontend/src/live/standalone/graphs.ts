@@ -24,10 +24,16 @@ export class Graphs {
   private constructor(
     readonly model: StandaloneModel,
     private readonly sessions: readonly ort.InferenceSession[],
+    private readonly each: () => Promise<void>,
   ) {}
 
-  /** Load the engine and the segments; `said` is told how far it is. */
-  static async load(model: StandaloneModel, read: Read, said: (done: number, of: number) => void): Promise<Graphs> {
+  /** Load the engine and the segments; `said` is told how far it is. `each` will be awaited between segments. */
+  static async load(
+    model: StandaloneModel,
+    read: Read,
+    each: () => Promise<void>,
+    said: (done: number, of: number) => void,
+  ): Promise<Graphs> {
     const steps = model.weights.length + model.segments.length + 1;
     let done = 0;
     const step = (): void => said(++done, steps);
@@ -61,7 +67,7 @@ export class Graphs {
       sessions.push(await ort.InferenceSession.create((await read(graph)) as Uint8Array, options));
       step();
     }
-    return new Graphs(model, sessions);
+    return new Graphs(model, sessions, each);
   }
 
   get layers(): readonly LayerTensors[] {
@@ -69,18 +75,12 @@ export class Graphs {
   }
 
   /**
-   * Run the model on an input, from a segment on; `each` is awaited between segments.
+   * Run the model on an input, from a segment on.
    *
    * `before` is a pass of the same input that is the same up to the weights of layer `first - 1`: of these on, the
    * changes are made anew.
    */
-  async run(
-    given: Given,
-    changes: readonly Change[],
-    each: () => Promise<void>,
-    before: Pass | null = null,
-    first = 0,
-  ): Promise<Pass> {
+  async run(given: Given, changes: readonly Change[], before: Pass | null = null, first = 0): Promise<Pass> {
     const tokens = given.ids.length;
     const values = new Map(before?.values ?? []);
     const changed = new Map([...(before?.changed ?? [])].filter(([place]) => place < first - 1));
@@ -93,7 +93,7 @@ export class Graphs {
       const feeds = Object.fromEntries(inputs.map((name) => [name, this.fed(name, values, changed)]));
       const made = await this.sessions[place]!.run(feeds, outputs);
       for (const name of outputs) values.set(name, made[name]!);
-      await each();
+      await this.each();
     }
     return { values, changed, tokens };
   }

@@ -39,20 +39,13 @@ export class Sayer {
     return said.map((one) => this.prediction(one, asked, follows, best));
   }
 
-  /** The number that changes are judged by, and what it is. */
-  followed(said: Said, asked: number | null, chosen: number | null): { readonly number: number; readonly of: string } {
+  /** The number that changes are judged by: a log probability in nats, or the cosine. */
+  followed(said: Said, asked: number | null, chosen: number | null): number {
     const number = this.cosine(said);
-    if (number !== null) return { number, of: "the cosine of A and B read together" };
+    if (number !== null) return number;
     const row = this.row(said, asked);
-    if (!row)
-      throw new Error(
-        this.note(this.place(said.tokens, said.rows, asked)) ||
-          "there is no prediction here whose heads could be asked for",
-      );
-    const logs = logSoftmax(row);
-    const best = chosen !== null && chosen < row.length ? chosen : top(row, 1)[0]!;
-    const name = this.name(best);
-    return { number: logs[best]!, of: `log p('${name.trim() || name}'), in nats` };
+    if (!row) throw new Error("there is no prediction here whose heads could be asked for");
+    return logSoftmax(row)[chosen !== null && chosen < row.length ? chosen : top(row, 1)[0]!]!;
   }
 
   best(said: Said, asked: number | null): number[] {
@@ -75,7 +68,6 @@ export class Sayer {
       top: [],
       chosen: null,
       number,
-      note: number === null ? this.note(place) : "",
     };
     if (!row || place === null) return found;
     if (found.place !== null) found.after = said.tokens.texts[place] || said.tokens.pieces[place]!;
@@ -121,15 +113,6 @@ export class Sayer {
   /** The word or the class of a number. */
   name(id: number): string {
     return this.model.predicts === "class" ? (this.model.classes[id] ?? String(id)) : this.reader.named(id);
-  }
-
-  private note(place: number | null): string {
-    const { predicts, tokenizer } = this.model;
-    if (predicts === "cosine" || predicts === "none")
-      return "This encoder has no head that predicts: give it a pair, and it says how alike the two are.";
-    if (predicts === "mask" && place === null)
-      return `Write ${this.reader.piece(tokenizer.mask ?? 0)} where a token is to be told, or pin a token.`;
-    return "";
   }
 }
 

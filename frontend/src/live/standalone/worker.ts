@@ -56,7 +56,7 @@ async function boot({ page, texts }: Boot): Promise<void> {
     const reader = new Reader(page.model.tokenizer, json);
     const why = reader.check();
     if (why !== null) throw new Error(why);
-    const graphs = await Graphs.load(page.model, read, (done, of) => say({ word: "loading", done, of }));
+    const graphs = await Graphs.load(page.model, read, next, (done, of) => say({ word: "loading", done, of }));
     answers = new Answers(page, graphs, reader);
     say({ word: "ready" });
     void work();
@@ -70,7 +70,7 @@ async function work(): Promise<void> {
   busy = true;
   for (let asked = waiting.shift(); asked; asked = waiting.shift()) {
     stopped = false;
-    const { content, arrays } = await answers.answer(asked, next);
+    const { content, arrays } = await answers.answer(asked);
     // Arrays that the model goes on with stay here: the page gets copies.
     const buffers = arrays.map(
       (array) =>
