@@ -165,12 +165,15 @@ export function paint(
 /** The place in a diverging palette of a code and its sign. */
 export const signedIndex = (code: number, sign: number): number => (sign < 0 ? 127 - (code >> 1) : 128 + (code >> 1));
 
-/** Paint a whole palette across a canvas. */
-export function strip(canvas: HTMLCanvasElement, lut: Uint32Array, width: number, height: number): void {
-  const line = document.createElement("canvas");
-  [line.width, line.height] = [256, 1];
-  const image = new ImageData(256, 1);
-  new Uint32Array(image.data.buffer).set(lut);
-  line.getContext("2d")?.putImageData(image, 0, 0);
-  surface(canvas, width, height).drawImage(line, 0, 0, width, height);
+/** Pixels, [row column] as little-endian RGBA, on a canvas of their own. */
+export function canvasOf(pixels: Uint32Array, width: number): HTMLCanvasElement {
+  const canvas = document.createElement("canvas");
+  [canvas.width, canvas.height] = [width, pixels.length / width];
+  const bytes = new Uint8ClampedArray(pixels.buffer as ArrayBuffer);
+  canvas.getContext("2d")?.putImageData(new ImageData(bytes, width), 0, 0);
+  return canvas;
 }
+
+/** Paint a whole palette across a canvas. */
+export const strip = (canvas: HTMLCanvasElement, lut: Uint32Array, width: number, height: number): void =>
+  surface(canvas, width, height).drawImage(canvasOf(lut, lut.length), 0, 0, width, height);

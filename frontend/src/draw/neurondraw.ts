@@ -6,7 +6,7 @@ import type { Judged } from "../scene/gold";
 import { everyNeuron, type NeuronBox } from "../scene/neuronlayout";
 import type { Chart, Row } from "../scene/neurons";
 import type { Scene } from "../scene/scene";
-import { area, curve, lettering, type Pen, ratio, write } from "./canvas";
+import { area, canvasOf, curve, lettering, type Pen, ratio, write } from "./canvas";
 import { markTokens, outlines } from "./golddraw";
 
 /** Room above and below the cells of a row. */
@@ -64,9 +64,7 @@ export function block(
 ): void {
   const { pixels, columns } = tinted(vectors, scale, theme, box.block * ratio());
   if (columns === 0) return;
-  const canvas = document.createElement("canvas");
-  [canvas.width, canvas.height] = [columns, vectors.length];
-  canvas.getContext("2d")?.putImageData(new ImageData(new Uint8ClampedArray(pixels.buffer), columns), 0, 0);
+  const canvas = canvasOf(pixels, columns);
   context.imageSmoothingEnabled = false;
   vectors.forEach((each, row) => {
     if (!each) return;

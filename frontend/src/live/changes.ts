@@ -73,10 +73,8 @@ export class ChangesBox {
     const head = state.heads.at(-1) ?? 0;
     const name = `L${state.layer}H${head}`;
     const heads = state.heads.length > 1 ? state.heads.map((each) => `L${state.layer}H${each}`) : [name];
-    const each = (deed: string, text: string, title: string): HTMLElement => {
-      const button = h("button", { title, onclick: () => this.add(...heads.map((one) => `${one} ${deed}`)) }, text);
-      return button;
-    };
+    const all = (deed: string): void => this.add(...heads.map((one) => `${one} ${deed}`));
+    const each = (deed: string, title: string): HTMLElement => h("button", { title, onclick: () => all(deed) }, deed);
     const temperature = h(
       "select",
       {
@@ -86,16 +84,13 @@ export class ChangesBox {
       h("option", { value: "" }, "temperature"),
       ...["0.1", "0.25", "0.5", "2", "4", "10"].map((value) => h("option", { value }, value)),
     );
-    temperature.addEventListener(
-      "change",
-      () => temperature.value && this.add(...heads.map((one) => `${one} temperature ${temperature.value}`)),
-    );
+    temperature.addEventListener("change", () => temperature.value && all(`temperature ${temperature.value}`));
     this.head.replaceChildren(
       h("b", heads.length > 1 ? `${heads.length} heads` : name),
-      each("off", "off", "The head gives nothing: its weights are 0"),
-      each("mean", "mean", "Each query gives a key the mean of what all queries give it"),
-      each("uniform", "uniform", "Each query looks at all it sees alike"),
-      each("previous", "previous", "Each query looks at the token before it"),
+      each("off", "The head gives nothing: its weights are 0"),
+      each("mean", "Each query gives a key the mean of what all queries give it"),
+      each("uniform", "Each query looks at all it sees alike"),
+      each("previous", "Each query looks at the token before it"),
       temperature,
       h(
         "button",

@@ -2,7 +2,7 @@
 // words with their figures.
 
 import { sinkNames } from "./axis";
-import { received, value } from "./cut";
+import { received, type Shown, value } from "./cut";
 import { figure, fixed, percent, piece, plural, whole } from "./format";
 import { type Highlight, highlight, shows } from "./opening";
 import { ranking } from "./pointed";
@@ -187,29 +187,32 @@ function without(scene: Scene, share: number): Part[] {
   const map = scene.map(state.layer, head, "weights");
   if (!map || columns.items.length === 0) return [];
   const names = sinkNames(part.key);
+  const { share: rest, ...key } = favourite(scene, map);
+  return [
+    `gives ${percent(share)} to the hidden ${names.length > 1 ? "sinks" : "sink"} (${names.join(", ")}), and of the rest the most to `,
+    key,
+    `, ${percent(rest)}`,
+  ];
+}
+
+/** The key that gets the most from all queries, and how much. */
+function favourite({ columns }: Scene, map: Shown) {
   const shares = received(map);
   const best = shares.indexOf(Math.max(...shares));
   const { text, start } = columns.items[best]!;
-  return [
-    `gives ${percent(share)} to the hidden ${names.length > 1 ? "sinks" : "sink"} (${names.join(", ")}), and of the rest the most to `,
-    { token: text, side: "to", start },
-    `, ${percent(shares[best]!)}`,
-  ];
+  return { token: text, side: "to", start, share: shares[best]! } as const;
 }
 
 const OFF = "is switched off: its weights are 0";
 
-/** The key that gets the most from all queries. */
 function most(scene: Scene): Part[] {
-  const { state, head, columns } = scene;
+  const { state, head } = scene;
   const map = scene.map(state.layer, head, "weights");
   if (!map) return [];
   if (map.codes.every((code) => code === 0)) return [OFF];
-  const shares = received(map);
-  const best = shares.indexOf(Math.max(...shares));
-  const { text, start } = columns.items[best]!;
-  const named = `${isSink(scene.part, start) ? SINK : ""}, ${percent(shares[best]!)} on average`;
-  return ["gives the most to ", { token: text, side: "to", start }, named];
+  const { share, ...key } = favourite(scene, map);
+  const named = `${isSink(scene.part, key.start) ? SINK : ""}, ${percent(share)} on average`;
+  return ["gives the most to ", key, named];
 }
 
 /** One head looks where several look. */

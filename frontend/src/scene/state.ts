@@ -162,25 +162,26 @@ export function read(hash: string, prefix = ""): ExplorerState {
   return found;
 }
 
+/** Keys that are nothing where they are null, and those that are several numbers: how many, 0 for any. */
+const NULLS: Keys = ["pin", "threshold", "time", "span", "zoom", "between"];
+const LISTS: Partial<Record<keyof Full, number>> = { heads: 0, unfolded: 0, zoom: 4, between: 2, span: 2 };
+
 function parse(key: keyof Full, raw: string): unknown {
+  if (NULLS.includes(key) && raw === "null") return null;
   if (key === "pin") {
     const match = /^(from|to),(\d+)$/.exec(raw);
-    return match ? [match[1], Number(match[2])] : raw === "null" ? null : undefined;
+    return match ? [match[1], Number(match[2])] : undefined;
   }
-  if ((key === "threshold" || key === "time" || key === "span") && raw === "null") return null;
-  if (key === "span") {
-    const [begin, end, more] = raw.split(",").map(Number);
-    return more === undefined && begin! >= 0 && end! > begin! && Number.isFinite(end) ? [begin, end] : undefined;
-  }
-  if (key === "unfolded" && raw === "") return [];
-  if (key === "heads" || key === "zoom" || key === "between" || key === "unfolded") {
-    if (key !== "heads" && key !== "unfolded" && raw === "null") return null;
+  const count = LISTS[key];
+  if (count !== undefined) {
+    if (raw === "") return key === "unfolded" ? [] : undefined;
     const numbers = raw.split(",").map(Number);
+    const [begin, end] = numbers as [number, number];
     const good =
-      numbers.every((n) => Number.isInteger(n) && n >= 0) &&
-      raw !== "" &&
-      (key === "heads" || key === "unfolded" || numbers.length === (key === "zoom" ? 4 : 2));
-    return good ? numbers : undefined;
+      key === "span"
+        ? begin >= 0 && end > begin && Number.isFinite(end)
+        : numbers.every((n) => Number.isInteger(n) && n >= 0);
+    return good && (count === 0 || numbers.length === count) ? numbers : undefined;
   }
   const normal = key === "threshold" || key === "time" ? 0 : DEFAULTS[key];
   if (typeof normal === "boolean") return raw === "true" ? true : raw === "false" ? false : undefined;

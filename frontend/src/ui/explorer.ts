@@ -247,14 +247,17 @@ export class Explorer implements Owner {
   hover(scene: Scene, focus: Focus | null): void {
     // What still stands may have tokens that are no longer shown.
     const gone = (place: number | null | undefined, { items }: Side): boolean => place != null && !items[place];
-    if (alike(scene.hovered, focus) || gone(focus?.from, scene.rows) || gone(focus?.to, scene.columns)) return;
-    scene.hovered = focus;
-    this.panes.find((pane) => pane.scene === scene)?.focus();
+    if (gone(focus?.from, scene.rows) || gone(focus?.to, scene.columns)) return;
+    this.look(scene, "hovered", focus);
   }
 
   follow(scene: Scene, focus: Focus | null): void {
-    if (alike(scene.followed, focus)) return;
-    scene.followed = focus;
+    this.look(scene, "followed", focus);
+  }
+
+  private look(scene: Scene, how: "hovered" | "followed", focus: Focus | null): void {
+    if (alike(scene[how], focus)) return;
+    scene[how] = focus;
     this.panes.find((pane) => pane.scene === scene)?.focus();
   }
 

@@ -183,14 +183,14 @@ export class HeadLines {
     const maps = scene.shown();
     const { pinned } = scene;
     const [rows, columns] = [scene.rows.items, scene.columns.items];
+    const links = linkTable(scene, { from: null, to: null, [side]: place });
     let content: Node;
     if (pinned && (side === "from" ? pinned.to : pinned.from) !== null) {
       content = pairTip(scene, side === "from" ? place : pinned.from!, side === "to" ? place : pinned.to!);
     } else if (maps.length === 1) {
       // The numbers of one head stand in the strip.
-      const links = linkRows(scene, side === "from" ? { from: place, to: null } : { from: null, to: place });
-      if (links.length === 0) return scene.owner.tip(null);
-      content = h("div", h("table", ...links));
+      if (!links) return scene.owner.tip(null);
+      content = h("div", links);
     } else {
       const items = side === "from" ? columns : rows;
       const at = (map: Shown, other: number): number =>
@@ -208,10 +208,9 @@ export class HeadLines {
         h("b", h("bdi", name((side === "from" ? rows : columns)[place]))),
         h("span.dim", ` ${about}`),
         h("table", ...maps.slice(0, 16).map(row)),
+        links,
+        maps.length > 16 && h("div.dim", `and ${maps.length - 16} more heads`),
       );
-      const links = linkRows(scene, side === "from" ? { from: place, to: null } : { from: null, to: place });
-      if (links.length > 0) (content as HTMLElement).append(h("table", ...links));
-      if (maps.length > 16) (content as HTMLElement).append(h("div.dim", `and ${maps.length - 16} more heads`));
     }
     const bounds = this.rows.scroller.getBoundingClientRect();
     const clientY = bounds.top + middle(this.box, place, this.scrolled) - 10;
@@ -262,10 +261,10 @@ function headRow(scene: Scene, map: Shown, text: string, what = ""): HTMLElement
   return h("tr", h("td", swatch, scene.name(map.head)), h("td", h("bdi", what)), h("td.n", text));
 }
 
-/** The gold links of a token or a pair, for a tip. */
-function linkRows(scene: Scene, focus: Focus): HTMLElement[] {
+/** The gold links of a token or a pair, for a tip; null where it has none. */
+function linkTable(scene: Scene, focus: Focus): HTMLElement | null {
   const links = scene.judged().filter(({ gold }) => concerns(gold, focus));
-  return links.slice(0, 8).map((link) => {
+  const rows = links.slice(0, 8).map((link) => {
     const { label, pair, verdict } = inWords(scene.rows.items, scene.columns.items, link);
     return h(
       "tr",
@@ -274,6 +273,7 @@ function linkRows(scene: Scene, focus: Focus): HTMLElement[] {
       h("td.n", h("bdi", verdict)),
     );
   });
+  return rows.length > 0 ? h("table", ...rows) : null;
 }
 
 /** Everything that is known of a pair: each open head, and every other matrix of the open one. */
@@ -301,26 +301,19 @@ export function pairTip(scene: Scene, from: number, to: number): HTMLElement {
   for (const quantity of others) {
     if (quantity === scene.state.quantity) continue;
     const map = scene.map(scene.state.layer, scene.head, quantity);
+    const written = quantity === "weights" ? figure : brief;
     if (map)
-      rows.push(
-        h(
-          "tr",
-          h("td", nameOf(quantity)),
-          h("td"),
-          h(
-            "td.n",
-            quantity === "weights"
-              ? figure(value(map, from * map.columns + to))
-              : brief(value(map, from * map.columns + to)),
-          ),
-        ),
-      );
+      rows.push(h("tr", h("td", nameOf(quantity)), h("td"), h("td.n", written(value(map, from * map.columns + to)))));
   }
   const named = (item: Item | undefined): HTMLElement =>
     h("b", h("bdi", name(item)), item?.id == null ? null : h("span.dim", ` ${item.id}`));
-  const pair = h("div", named(row), " → ", named(column), h("table", ...rows));
-  const links = linkRows(scene, { from, to });
-  if (links.length > 0) pair.append(h("table", ...links));
-  if (scene.hides(from, to)) pair.append(h("div.dim", "not seen: the mask hides it"));
-  return pair;
+  return h(
+    "div",
+    named(row),
+    " → ",
+    named(column),
+    h("table", ...rows),
+    linkTable(scene, { from, to }),
+    scene.hides(from, to) && h("div.dim", "not seen: the mask hides it"),
+  );
 }
