@@ -101,6 +101,17 @@ export function keyed(element: HTMLElement, act: (event: KeyboardEvent) => boole
   return () => on;
 }
 
+/** Have these stand in an element, in this order: what is there already is not taken out, for it may be pressed or focused. */
+export function arrange(element: Element, wanted: readonly Element[]): void {
+  const kept = new Set(wanted);
+  for (const child of [...element.children]) if (!kept.has(child)) child.remove();
+  let next = element.firstElementChild;
+  for (const each of wanted) {
+    if (each === next) next = next.nextElementSibling;
+    else element.insertBefore(each, next);
+  }
+}
+
 /** What makes something smaller, or larger, by a factor. */
 export const zooms = (by: number, zoom: (factor: number) => void): HTMLElement =>
   h(

@@ -6,7 +6,7 @@ import { fixed } from "../scene/format";
 import { PEAK_LINE, type Peak, placedPeaks, placedWords } from "../scene/heard";
 import type { Scene } from "../scene/scene";
 import type { Span } from "../scene/soundlayout";
-import { h } from "./dom";
+import { arrange, h } from "./dom";
 
 interface Standing {
   readonly button: HTMLButtonElement;
@@ -45,21 +45,13 @@ export function drawPeaks(
     const below = top + PEAK_LINE - 2;
     stem.style.cssText = `left:${middle}px;top:${below}px;height:${height - below}px`;
   }
-  for (const [start, { button, stem }] of there) {
-    if (shown.has(start)) continue;
-    button.remove();
-    stem.remove();
-    there.delete(start);
-  }
+  for (const start of there.keys()) if (!shown.has(start)) there.delete(start);
   // In the order of the text, as the Tab key and the arrow keys go through them.
-  let next = element.firstElementChild;
-  for (const start of [...shown].sort((a, b) => a - b)) {
-    const { button, stem } = there.get(start)!;
-    for (const each of [button, stem]) {
-      if (each === next) next = next.nextElementSibling;
-      else element.insertBefore(each, next);
-    }
-  }
+  const order = [...there].sort(([a], [b]) => a - b);
+  arrange(
+    element,
+    order.flatMap(([, { button, stem }]) => [button, stem]),
+  );
   return placed.length > 0 ? hidden : null;
 }
 

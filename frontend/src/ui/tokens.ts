@@ -3,7 +3,7 @@
 import { THUMB } from "../draw/tokens";
 import type { PictureInfo } from "../protocol";
 import { type Item, name, withId } from "../scene/axis";
-import { around, h } from "./dom";
+import { around, arrange, h } from "./dom";
 import { thumbnail } from "./fold";
 
 /** A token's text; the direction is that of its own script. A picture within a text, and each patch of it, is seen. */
@@ -29,26 +29,16 @@ const rows = new WeakMap<Element, Row>();
 export function fill(element: HTMLElement, items: readonly Item[], picture?: PictureInfo): void {
   const role = element.getAttribute("role") === "listbox" ? "option" : "listitem";
   const before = new Map<string, HTMLElement>();
-  for (const row of [...(element.children as Iterable<HTMLElement>)]) {
-    const known = rows.get(row);
-    if (known) before.set(known.key, row);
-    else row.remove();
-  }
+  for (const row of element.children as Iterable<HTMLElement>) before.set(rows.get(row)?.key ?? "", row);
   const wanted = items.map((item, place) => {
     const key = `${item.start} ${item.end} ${item.special} ${withId(item)}`;
     const row =
       before.get(key) ??
       h(`div.tok${item.special ? ".sp" : ""}${item.changed ? ".changed" : ""}`, { role }, tokenText(item, picture));
-    before.delete(key);
     rows.set(row, { key, place });
     return row;
   });
-  for (const row of before.values()) row.remove();
-  let next = element.firstElementChild;
-  for (const row of wanted) {
-    if (row === next) next = next.nextElementSibling;
-    else element.insertBefore(row, next);
-  }
+  arrange(element, wanted);
 }
 
 /** Let an element stand for a token of its side. */
