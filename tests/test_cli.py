@@ -169,7 +169,7 @@ def test_view_beside_another_model(typed: Typed, monkeypatch: pytest.MonkeyPatch
     state = payload["state"]
     assert (state["scale"], state["layer"], state["heads"]) == ("head", 1, [0, 3])
     for path, width in ((column, "column"), (inches, 5)):
-        options = ("--against-text", "A dog sat.", "--view", "head", "--width", width)
+        options = ("--against", "demo", "--view", "head", "--width", width)
         typed("view", "The cat sat.", *options, "-o", path)
     widths = [re.search(r'<svg [^>]*width="([\d.]+)"', path.read_text("utf-8")) for path in (column, inches)]
     assert [float(found[1]) / 96 for found in widths if found] == pytest.approx([3.3, 5], abs=0.01)

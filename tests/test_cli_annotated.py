@@ -109,21 +109,6 @@ def test_syntax_writes_all_heads(typed: Typed) -> None:
         assert {"tree UAS", "tree UUAS"} <= set(dataset["relation"].values)
 
 
-@pytest.mark.parametrize(
-    ("options", "words", "relations"),
-    [
-        ([], 8, {"obj:x", "aux", "advmod"}),
-        (["--relations", "main"], 8, {"obj", "aux", "advmod"}),
-        (["--words", "surface"], 7, {"obj:x", "aux"}),
-    ],
-)
-def test_words_and_relations(typed: Typed, options: list[str], words: int, relations: set[str]) -> None:
-    rows = typed("syntax", "trees.conllu", "--least", 1, "--json", *options).rows
-    assert rows[0]["n"] == words
-    extra = {"all", "all but punct, root", "det", "nsubj", "root", "punct"}
-    assert {row["relation"] for row in rows} == relations | extra
-
-
 def test_other_formats_and_the_preset(typed: Typed) -> None:
     """`word head-relation` lines by name and by --format; the preset's offsets and first pieces."""
     common = ("--least", 1, "--json", "--preset", "clark2019")

@@ -131,7 +131,7 @@ def test_a_table_and_a_figure_in_one_run(demo: Any, typed: Typed) -> None:
 def test_a_figure_of_a_shard(typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (
         refused(typed, monkeypatch, "measure", "--shard", "1/2", "-o", "p.nc", "--figure", "a.pdf")
-        == "--figure: expected no shard, found one; -o of merge writes a figure"
+        == "--figure: expected no --shard with it, found both"
     )
 
 

@@ -58,7 +58,7 @@ def run(plugin: Path, *words: object) -> str:
 @pytest.mark.slow
 def test_a_plug_in_has_a_command_a_table_and_a_section(plugin: Path) -> None:
     assert re.search(r"\n  quiet +Which heads look least at punctuation\?", run(plugin, "--help"))
-    assert re.search(r"--most <int range> +So many heads are listed\.", run(plugin, "quiet", "--help"))
+    assert re.search(r"--most <int> +So many heads are listed\.", run(plugin, "quiet", "--help"))
     rows = json.loads(run(plugin, "quiet", "--limit", 4, "--most", 3, "--json"))
     assert [*rows[0]] == ["layer", "head", "paper", "quiet"]
     assert [row["quiet"] for row in rows] == sorted(row["quiet"] for row in rows)

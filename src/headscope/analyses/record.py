@@ -89,6 +89,7 @@ class Analysis:
         section: makes of a result its `Section`, or the blocks alone, which the page and the terminal show; or a pair,
             these and remarks.
         table: the tidy table of a result.
+        rows: the table that a command writes, where it is another.
         every: the table of every head, where `table` is of the best ones.
         figure: draws a result.
         files: what writes the files beside ``-o``, by their options. `figure` is one, unless its path is empty.
@@ -116,6 +117,7 @@ class Analysis:
     axis: str = ""
     section: str = ""
     table: str = ""
+    rows: str = ""
     every: str = ""
     figure: str = ""
     files: Mapping[str, str] = field(default_factory=dict[str, str])

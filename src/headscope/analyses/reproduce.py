@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -54,7 +54,7 @@ class Typed:
     def command(self, name: str, *words: str) -> str:
         """A command on the same corpus and model."""
         read_by = self.read_by if "inputs" in _analysis(name).groups else ""
-        files = [word for text in self.texts for word in (read_by, text) if word]
+        files = _words((read_by, text) for text in self.texts)
         return self._line(name, *files, *self._options(name), words=words, limit=self.limit)
 
     def alone(self, name: str, *words: str) -> str:
@@ -65,26 +65,23 @@ class Typed:
         """The report of one section."""
         owner = {option: entry.name for _, entry in entries(analyses()) for option in entry.options}
         named = {self.read_by or "--text": self.texts, **self.sections}
-        files = [
-            word
+        files = _words(
+            (option, path)
             for option, given in named.items()
             if owner.get(option, name) == name
             for path in given
-            for word in (option, path)
-        ]
+        )
         words = ["--sections", name]
         if self.limit_sentences is not None:
             words += ["--limit-sentences", str(self.limit_sentences)]
-        return self._line("report", *files, *_words(self.options), words=words, limit=self.limit)
+        return self._line("report", *files, *_words(self.options.items()), words=words, limit=self.limit)
 
     def on(self, name: str, option: str, *more: str) -> str:
         """A command on the files of an option, or where there are none on the built-in ones.
 
         A treebank is not read as the texts are. `more` are options of which what was given is added.
         """
-        words = [
-            word for section in more for path in self.sections.get(section, ()) for word in (section, path)
-        ]
+        words = _words((section, path) for section in more for path in self.sections.get(section, ()))
         files, limit = self.sections.get(option, ()), self.limit
         if option in SENTENCES and (files or self.limit_sentences is not None):
             limit = self.limit_sentences
@@ -108,7 +105,7 @@ class Typed:
             "compare",
             "models",
             *words,
-            *_words(options),
+            *_words(options.items()),
             words=["-o", "roles.csv"] if apart else out,
             limit=self.limit,
         )
@@ -118,7 +115,7 @@ class Typed:
         analysis = _analysis(name)
         texts = not built_in and {"texts", "inputs", "reading"} & {*analysis.groups}
         no = set[str]() if texts else READING if analysis.reads and not built_in else READING | BROKEN
-        return _words({option: value for option, value in self.options.items() if option not in no})
+        return _words((option, value) for option, value in self.options.items() if option not in no)
 
     def _line(self, *first: str, words: Sequence[str], limit: int | None) -> str:
         most = [] if limit is None else ["--limit", str(limit)]
@@ -129,5 +126,5 @@ def _analysis(name: str) -> Analysis:
     return next(one for one in analyses().values() if one.command == name)
 
 
-def _words(options: Mapping[str, str]) -> list[str]:
-    return [word for name, value in options.items() for word in ([name, value] if value else [name])]
+def _words(pairs: Iterable[tuple[str, str]]) -> list[str]:
+    return [word for pair in pairs for word in pair if word]

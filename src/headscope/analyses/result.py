@@ -70,11 +70,17 @@ class Result(xr.Dataset):
 
         Raises `InputError` for another suffix, where nothing can be written, and for a figure that it does not have.
         """
+        target = Path(path)
         shown = getattr(self, "_shown", None) or (tables.analysis_of(self, "view").view and self.view)
-        if shown and Path(path).suffix.lower() in PAGES:
-            return shown().save(path)
+        if shown and target.suffix.lower() in PAGES:
+            return shown().save(target)
+        if target.suffix.lower() in PICTURES:
+            return self.figure().save(target)
+        check_place(target)
+        dataset.check_suffix(target, (*dataset.SUFFIXES, *PICTURES))
         with dataset.raw_csv(raw):
-            return save(path, self.figure, lambda: dataset.write(self, path, tables.table))
+            dataset.write(self, target, tables.table)
+        return target
 
     def _repr_html_(self) -> str:
         full = str(super()._repr_html_())
@@ -135,8 +141,7 @@ class Comparison(Shows):
 
         Raises `InputError` for another suffix, and where nothing can be written.
         """
-        with dataset.raw_csv(raw):
-            return save(path, self.figure, lambda: dataset.write(self.figures, path, tables.table))
+        return Result.of(self.figures).save(path, raw=raw)
 
 
 def returns_result(function: Callable[P, xr.Dataset]) -> Callable[P, Result]:
@@ -147,17 +152,6 @@ def returns_result(function: Callable[P, xr.Dataset]) -> Callable[P, Result]:
         return Result.of(function(*args, **kwargs))
 
     return call
-
-
-def save(path: str | os.PathLike[str], figure: Callable[[], Figure], write: Callable[[], None]) -> Path:
-    """Save a figure where the suffix is a picture's, else write what is no picture."""
-    target = Path(path)
-    if target.suffix.lower() in PICTURES:
-        return figure().save(target)
-    check_place(target)
-    dataset.check_suffix(target, (*dataset.SUFFIXES, *PICTURES))
-    write()
-    return target
 
 
 def shown(title: str, meta: dict[str, Any], blocks: Sequence[Block]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from headscope.analyses.record import Analysis
 from headscope.core.saving import PAGES, PICTURES, TABLES
@@ -16,17 +16,14 @@ if TYPE_CHECKING:
 Theme = Literal["auto", "light", "dark"]
 
 
-class WrittenSuffixes(NamedTuple):
-    """Of a path: that a command writes there, the suffixes it may have, and what writes it of the parts of shards."""
-
-    suffixes: tuple[str, ...]
-    of_parts: str = "-o of merge writes a figure"
+class WrittenSuffixes(tuple[str, ...]):
+    """Of a path: that a command writes there, and the suffixes it may have."""
 
 
 Picture = Annotated[Path, WrittenSuffixes(PICTURES)]
 Page = Annotated[Path, WrittenSuffixes(PAGES)]
 Table = Annotated[Path, WrittenSuffixes(TABLES)]
-TableOrPicture = Annotated[Path, WrittenSuffixes((*TABLES, *PICTURES), "give it to merge")]
+TableOrPicture = Annotated[Path, WrittenSuffixes((*TABLES, *PICTURES))]
 
 
 @dataclass(frozen=True)
@@ -76,7 +73,8 @@ def of_result(result: Any, *, analysis: Analysis, all_heads: bool = False, **opt
         rows = analysis.load(analysis.every)(data)
         return ShownResult(rows, rows_of(rows, of=analysis.name), data)
     blocks, remarks = blocks_of(data, analysis, **options)
-    return ShownResult(table(data), blocks, data, remarks, result.save)
+    rows = analysis.load(analysis.rows)(data) if analysis.rows else table(data)
+    return ShownResult(rows, blocks, data, remarks, result.save)
 
 
 def save_figure(result: Any, figure: Picture, *, analysis: Analysis, **options: Any) -> str:

@@ -56,11 +56,10 @@ RULES: dict[Callable[..., None], dict[str, str]] = {
     view: {
         "weights": "live",
         "line": "replay",
-        "live": "-replay -implicit -quantity -reads -against -against_text -target",
+        "live": "-replay -implicit -quantity -reads -against -target",
         "replay": "-text_b -target",
         "audio": "-text -image -live -replay",
         "image": "-text_b -target -live -replay",
-        "against_text": "-against -audio -image -replay",
         "heads": "-head",
     },
     report: {"label": "pairs", "text": "-images -audio"},

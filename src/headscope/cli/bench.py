@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from headscope.analyses.bench import Name
 from headscope.console import options as console
@@ -17,9 +15,9 @@ from headscope.errors import InputError
 
 
 def bench(
-    name: Annotated[Name, typer.Argument(metavar="NAME")],
-    model: Annotated[str, typer.Argument(metavar="MODEL")],
-    files: Annotated[list[Path] | None, typer.Argument(metavar="FILE")] = None,
+    name: Name,
+    model: str,
+    files: list[Path] | None = None,
     *,
     loading: console.LoadOptions,
     table: console.TableOptions,
@@ -33,7 +31,7 @@ def bench(
         name: of the table: aer (word alignment), timing (of spoken words), contacts (of proteins), uuas (of trees),
             retrieval or induction.
         model: hub name, folder or .gguf file; demo or demo-lm.
-        files: what it is measured on; alignments call the first word 1.
+        files (FILE): what it is measured on; alignments call the first word 1.
         loading: how the model is loaded.
         table: where the table goes.
         data: what to call the files; by default the first one's name.

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from headscope.console import options as console
 from headscope.console import sources
@@ -20,20 +18,20 @@ def card(
     model: console.ModelOptions,
     inputs: sources.InputOptions,
     *,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FOLDER")] = Path("card"),
+    output: Path = Path("card"),
     seed: Seed = 0,
-    tsv: Annotated[Path | None, typer.Option(metavar="FILE")] = None,
-    duo: Annotated[Path | None, typer.Option("--duo", metavar="FOLDER")] = None,
+    tsv: Path | None = None,
+    duo: Path | None = None,
 ) -> None:
     """Write the card of a model's heads: what each does, with intervals, how stable the lists are, and what made them.
 
     Args:
         model: which one.
         inputs: the corpus; by default the built-in one of what the model reads.
-        output: the folder for card.json and its page, index.html.
+        output (FOLDER): the folder for card.json and its page, index.html.
         seed: of needles, random tokens, rotations and halvings.
         tsv: also all lists as a table by tabs.
-        duo: also the pattern of retrieval heads as DuoAttention and kvpress read it.
+        duo (FOLDER): also the pattern of retrieval heads as DuoAttention and kvpress read it.
     """
     from headscope.analyses.model_card.page import stability
     from headscope.analyses.model_card.run import card as run
@@ -59,8 +57,8 @@ def card(
 
 
 def diff(
-    a: Annotated[Path, typer.Argument(metavar="A")],
-    b: Annotated[Path, typer.Argument(metavar="B")],
+    a: Path,
+    b: Path,
     *,
     table: console.TableOptions,
     level: Level = 0.05,
@@ -89,9 +87,9 @@ def diff(
 
 
 def site(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER")],
+    folder: Path,
     *,
-    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE")] = None,
+    output: Path | None = None,
 ) -> None:
     """Make a static page that compares the heads of all cards under a folder, and a page for each.
 

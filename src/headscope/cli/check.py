@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import warnings
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from headscope.console.options import AsJson, LoadOptions, Named, Revision, print_json
+from headscope.console.options import AsJson, LoadOptions, Named, print_json
 from headscope.core.counts import layers_by_heads
 from headscope.errors import HeadscopeWarning, InputError
 
 
 def check(
-    named: Annotated[str | None, typer.Argument(metavar="MODEL")] = None,
+    named: str | None = None,
     *,
     model: Named = None,
-    revision: Revision = None,
+    revision: str | None = None,
     loading: LoadOptions,
     as_json: AsJson = False,
 ) -> None:
     """What can be captured of a model, and the checks it passed.
 
     Args:
-        named: the same as -m MODEL.
+        named (MODEL): the same as -m MODEL.
+        revision: revision of a hub model.
     """
     if named is not None and model not in (None, named):
         raise InputError(f"-m: expected one model, found {model} beside {named}")

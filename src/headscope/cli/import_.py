@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any, Literal
-
-import typer
+from typing import Any, Literal
 
 from headscope.console.options import PAGES, TABLES, check_places, say
 from headscope.core.counts import plural
@@ -15,34 +13,34 @@ from headscope.errors import InputError
 
 
 def import_(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE")],
+    files: list[Path],
     *,
-    output: Annotated[Path | None, typer.Option("-o", "--output")] = None,
+    output: Path | None = None,
     input: Number | None = None,
-    tokens: Annotated[Path | None, typer.Option(metavar="FILE")] = None,
-    rows: Annotated[str | None, typer.Option(metavar="A:B")] = None,
-    keys: Annotated[str | None, typer.Option(metavar="A:B")] = None,
-    measures: Annotated[str | None, typer.Option(metavar="A,B")] = None,
+    tokens: Path | None = None,
+    rows: str | None = None,
+    keys: str | None = None,
+    measures: str | None = None,
     scale: float | None = None,
     softcap: float | None = None,
-    mask: Annotated[str | None, typer.Option(metavar="causal|all|WINDOW")] = None,
+    mask: str | None = None,
     positions: Literal["applied", "learned"] | None = None,
 ) -> None:
     """Make maps, a view or measures of queries and keys that a server wrote; without -o say what they are.
 
     Args:
-        files: a file of headscope's layout, vLLM-Hook's qk.safetensors (one a rank, or their folder), or what
+        files (FILE): a file of headscope's layout, vLLM-Hook's qk.safetensors (one a rank, or their folder), or what
             llama.cpp's evaluation callback printed.
         output: .safetensors for the maps; .html, .svg, .png or .pdf for a view; .parquet, .csv, .json, .tex or .nc for
             measures.
         input: which input of the files, from 0.
         tokens: the tokens, as a JSON list of strings or one a line, where the files have none.
-        rows: of maps and views these queries only, from 0; the end is not among them.
-        keys: of maps and views these keys only.
-        measures: of measures these only.
+        rows (A:B): of maps and views these queries only, from 0; the end is not among them.
+        keys (A:B): of maps and views these keys only.
+        measures (A,B): of measures these only.
         scale: the factor of q·k, where the files do not say it; by default 1/√dim.
         softcap: c of c·tanh(score/c), where the files do not say it.
-        mask: what a query sees, where the files do not say it; by default causal.
+        mask (causal|all|WINDOW): what a query sees, where the files do not say it; by default causal.
         positions: learned, where positions are part of the embeddings and files cannot tell (GPT-2).
     """
     check_places(output, suffixes=(".safetensors", *PAGES, *TABLES, ".nc"))

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-import typer
-
-from headscope.console.options import ModelName, ModelOptions, check_places, say
+from headscope.console.options import ModelOptions, check_places, say
 
 
 def lab(
     model: ModelOptions,
     name: str | None = None,
     *,
-    output: Annotated[Path, typer.Option("-o", "--output")] = Path("lab.html"),
-    against: ModelName = None,
+    output: Path = Path("lab.html"),
+    against: str | None = None,
     instructor: bool = False,
     weights: Literal["int8", "float16", "float32"] = "int8",
 ) -> None:
@@ -26,8 +24,8 @@ def lab(
         model: which one.
         name: heads, patterns, clark, copying or finetuning.
         output: the page (.html) or the notebook (.ipynb).
-        against: of finetuning, what the model was before (hub name, folder or demo; @REVISION); by default it is
-            fine-tuned here, in seconds.
+        against (MODEL): of finetuning, what the model was before (hub name, folder or demo; @REVISION); by default it
+            is fine-tuned here, in seconds.
         instructor: with the answers from the beginning.
         weights: how the page holds the model's weights.
     """

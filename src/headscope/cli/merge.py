@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from headscope.console import options as console
 from headscope.core.validation import Seed
@@ -14,7 +11,7 @@ from headscope.errors import InputError
 
 def merge(
     table: console.TableOptions,
-    parts: Annotated[list[Path], typer.Argument(metavar="PART")],
+    parts: list[Path],
     *,
     map: Path | None = None,
     seed: Seed = 0,
@@ -23,7 +20,7 @@ def merge(
 
     Args:
         table: where they go.
-        parts: what a command with --shard wrote: all parts.
+        parts (PART): what a command with --shard wrote: all parts.
         map: of distances, also the heads' map: .parquet, .csv, .json or .tex; .svg, .pdf or .png for a figure.
         seed: of distances' map and test.
     """

@@ -19,7 +19,6 @@ from headscope.core.saving import check_place, replacing
 from headscope.core.validation import Number
 from headscope.errors import InputError, RunError
 
-Paths = Annotated[list[Path] | None, typer.Option()]
 _SECTIONS: Any = typer.Option(
     metavar="A,B", help=f"Of {', '.join(entry.name for _, entry in entries(analyses()))}."
 )
@@ -29,15 +28,15 @@ def report(
     model: console.ModelOptions,
     inputs: sources.InputOptions,
     *,
-    text: Paths = None,
-    treebank: Paths = None,
-    coref: Paths = None,
-    against: console.ModelName = None,
-    pairs: Annotated[Path | None, typer.Option()] = None,
-    label: Annotated[str | None, typer.Option(metavar="COLUMN")] = None,
-    links: Paths = None,
-    prompts: Paths = None,
-    output: Annotated[Path, typer.Option("-o", "--output")] = Path("report.html"),
+    text: list[Path] | None = None,
+    treebank: list[Path] | None = None,
+    coref: list[Path] | None = None,
+    against: str | None = None,
+    pairs: Path | None = None,
+    label: str | None = None,
+    links: list[Path] | None = None,
+    prompts: list[Path] | None = None,
+    output: Path = Path("report.html"),
     title: str | None = None,
     examples: Number | None = None,
     sections: Annotated[str | None, _SECTIONS] = None,
@@ -51,10 +50,11 @@ def report(
         text: the same as CORPUS: text or jsonl to measure.
         treebank: trees for tables 1 and 3: .conllu, _conll or word-heads .txt; the built-in ones by default.
         coref: coreference for table 2, as `coref` reads it; the built-in corpus by default.
-        against: compare with this model (hub name, folder or demo; @REVISION); else with the same one untrained.
+        against (MODEL): compare with this model (hub name, folder or demo; @REVISION); else with the same one
+            untrained.
         pairs: labelled texts or pairs whose groups are compared: .tsv, .txt (by tabs), .csv or .jsonl.
-        label: with --pairs: the labels; by default a column that is known.
-        links: links whose best heads are shown, as headscope links reads them; of several files each with --links.
+        label (COLUMN): with --pairs: the labels; by default a column that is known.
+        links: links whose best heads are shown, as headscope links reads them.
         prompts: prompts whose answers are explained, as headscope why reads a data set of them: .jsonl.
         output: the page, .html; or .pdf, printed by a browser that is installed.
         title: title of the page.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headscope.console.options import ModelName, ModelOptions, say
+from headscope.console.options import ModelOptions, say
 from headscope.core.escapes import beginning
 from headscope.core.lazy import module
 from headscope.core.validation import Expected
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def serve(
     model: ModelOptions,
     *,
-    against: ModelName = None,
+    against: str | None = None,
     port: Annotated[int, Expected(least=1, most=65535)] | None = None,
     no_browser: bool = False,
     read_only_text: Path | None = None,
@@ -37,7 +37,7 @@ def serve(
 
     Args:
         model: which one.
-        against: a second model that reads the same (hub name, folder or demo; @REVISION).
+        against (MODEL): a second model that reads the same (hub name, folder or demo; @REVISION).
         port: where to listen; by default any port that is free.
         no_browser: print the address, and open nothing.
         read_only_text: texts to offer: a line each (a tab before text B), or .jsonl with text, pair, target or

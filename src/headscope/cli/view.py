@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from headscope.analyses.shown import Theme
-from headscope.console.options import PAGES, PICTURES, ModelName, ModelOptions, check_places, open_page, say
+from headscope.console.options import PAGES, PICTURES, ModelOptions, check_places, open_page, say
 from headscope.core.heads import Head
 from headscope.core.validation import Count
 from headscope.errors import InputError
@@ -23,22 +23,21 @@ def view(
     text: str | None = None,
     text_b: str | None = None,
     *,
-    output: Annotated[Path, typer.Option("-o", "--output")] = Path("view.html"),
+    output: Path = Path("view.html"),
     scale: Annotated[Literal["model", "head", "neuron"] | None, typer.Option("--view")] = None,
     layer: int | None = None,
-    head: Annotated[str | None, typer.Option(metavar="HEAD")] = None,
-    heads: Annotated[str | None, typer.Option(metavar="A,B")] = None,
-    against: ModelName = None,
-    against_text: Annotated[str | None, typer.Option(metavar="TEXT")] = None,
+    head: str | None = None,
+    heads: str | None = None,
+    against: str | None = None,
     replay: bool = False,
     line: Count | None = None,
     target: str | None = None,
     image: Path | None = None,
     audio: Path | None = None,
     theme: Theme = "auto",
-    width: Annotated[str | None, typer.Option(metavar="column|page|INCHES")] = None,
+    width: str | None = None,
     open_: Annotated[bool, typer.Option("--open")] = False,
-    quantity: Annotated[list[str] | None, typer.Option(metavar="gradient|norm")] = None,
+    quantity: list[str] | None = None,
     reads: bool = False,
     implicit: bool = False,
     live: bool = False,
@@ -53,10 +52,9 @@ def view(
         output: the page or picture: .html, .svg, .png or .pdf.
         scale: which view to begin with: model; with --live, --head or --heads head.
         layer: the layer to begin with, from 0.
-        head: the head to begin with: L7H9, or with --layer its number, from 0.
-        heads: several heads of the layer to begin with, from 0.
-        against: beside this model on the same text (hub name, folder or demo; @REVISION).
-        against_text: beside the same model on this text.
+        head (HEAD): the head to begin with: L7H9, or with --layer its number, from 0.
+        heads (A,B): several heads of the layer to begin with, from 0.
+        against (MODEL): beside this model on the same text (hub name, folder or demo; @REVISION).
         replay: TEXT is a file of JSON lines as a server logs them (prompt_token_ids and token_ids, responses of vLLM
             and OpenAI, or messages): show what these weights do with the ids.
         line: with --replay, which line of the file, from 1, the default.
@@ -64,9 +62,10 @@ def view(
         image: a picture, for a model of vision, or beside TEXT for one of both.
         audio: a sound, for a model of sound; one that writes what it hears needs --target.
         theme: colours.
-        width: of a picture: a column (3.3 inches) or the page (6.9, the default) of a paper, or inches.
+        width (column|page|INCHES): of a picture: a column (3.3 inches) or the page (6.9, the default) of a paper, or
+            inches.
         open_: open what was written in a browser.
-        quantity: also gradients, or norms ‖α·v·W_O‖; by default where they cost little. Repeatable.
+        quantity (gradient|norm): also gradients, or norms ‖α·v·W_O‖; by default where they cost little.
         reads: say who wrote what the heads of --layer and --head read, to be followed back line by line.
         implicit: also the implicit maps of layers that do not attend, such as linear attention; the view begins with
             them.
@@ -113,7 +112,7 @@ def view(
         pair=text_b,
         image=image,
         audio=audio,
-        against=against_text if against is None else model.trained.named(against),
+        against=None if against is None else model.trained.named(against),
         target=target,
         quantities=quantity or None,
         reads=reads,

@@ -16,7 +16,6 @@ from headscope.analyses.record import Analysis
 from headscope.analyses.shown import WrittenSuffixes
 from headscope.console import options as console
 from headscope.console import sources
-from headscope.console.engines import EngineOptions
 from headscope.console.functions import (
     Parameter,
     check,
@@ -43,7 +42,7 @@ GROUPS: Mapping[str, type] = {
     "checkpoints": console.CheckpointOptions,
     "table": console.TableOptions,
     "long": console.LongOptions,
-    "engines": EngineOptions,
+    "engines": console.EngineOptions,
 }
 """Options that commands share."""
 
@@ -65,7 +64,7 @@ class Made:
 
     Attributes:
         analysis: its record.
-        reads, runs, shows, estimates, checks: what it calls; empty: it does without.
+        reads, runs, estimates, checks: what it calls; empty: it does without.
         writes: what writes the files beside ``-o``, by their options.
         functions: all whose parameters are options, in the order of the help.
         groups: of options that it shares with others.
@@ -76,12 +75,11 @@ class Made:
     def __init__(self, analysis: Analysis) -> None:
         self.analysis = analysis
         here = defined(f"{analysis.package}.command")
-        self.reads, self.runs, self.shows, self.estimates, self.checks = (
+        self.reads, self.runs, self.estimates, self.checks = (
             f"command:{name}" if name in here else other
             for name, other in (
                 ("read", analysis.reads),
                 ("run", analysis.function),
-                ("shown", _SHOWN),
                 ("estimate", analysis.estimate),
                 ("checks", ""),
             )
@@ -90,7 +88,7 @@ class Made:
         self.writes = {name: path for name, path in files.items() if path}
         planned = self.estimates if self.estimates.startswith("command:") else ""
         paths = (
-            *(self.reads, self.runs, analysis.function, *analysis.more, self.shows),
+            *(self.reads, self.runs, analysis.function, *analysis.more, _SHOWN),
             *(*self.writes.values(), self.checks, planned),
         )
         self.functions = [*filter(None, dict.fromkeys(paths))]
@@ -133,7 +131,8 @@ class Made:
         every = [_parameter(*argument) for argument in arguments]
         run.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in every}
-        return command(run, self.analysis.output[0], self.analysis.rules)
+        rules = dict.fromkeys(self.writes, "-shard") | {**self.analysis.rules}
+        return command(run, self.analysis.output[0], rules)
 
     def _positions(self) -> Iterator[tuple[str, Any, Any]]:
         for name, taken in self.places.items():
@@ -147,8 +146,7 @@ class Made:
 
     def _options(self) -> Iterator[tuple[str, Any, Any]]:
         for name, parameter in self.options.items():
-            shared = sources.FORMATS.get(parameter.hint) if name == "format" else SHARED.get(name)
-            yield name, *(self._option(parameter) if shared is None else (shared, parameter.default))
+            yield name, *((SHARED[name], parameter.default) if name in SHARED else self._option(parameter))
         if self.files:
             yield "distinct", console.Distinct, False
         if self.estimates:
@@ -158,8 +156,8 @@ class Made:
         name = parameter.name
         default: Any = parameter.default
         written = self.analysis.named.get(name, name)
-        more = {"metavar": self.analysis.metavars[name]} if name in self.analysis.metavars else {}
-        kind, option = made(parameter.hint, self._help(name), written, name in self.analysis.named, **more)
+        repeatable, metavar = name in self.analysis.named, self.analysis.metavars.get(name)
+        kind, option = made(parameter.hint, self._help(name), written, repeatable=repeatable, metavar=metavar)
         if isinstance(default, tuple):
             default = [*default]
         elif kind is str and isinstance(default, int):
@@ -203,7 +201,7 @@ class Made:
 
     def tell(self, result: Any, given: Mapping[str, Any]) -> None:
         """Write a result, or print it, and write the other files that were asked for."""
-        given["table"].out(self._call(self.shows, given, result))
+        given["table"].out(self._call(_SHOWN, given, result))
         for name, path in self.writes.items():
             if given.get(name):
                 said = self._call(path, given, result, given[name])
@@ -215,11 +213,8 @@ class Made:
         for name, option in self.options.items():
             value = given[name] = _value(option, given[name])
             check(name, value, option.hint)
-            written = _written(option.hint)
-            if written is not None and value is not None:
-                if shard:
-                    raise InputError(f"--{name}: expected no shard, found one; {written.of_parts}")
-                console.check_places(value, suffixes=written.suffixes)
+            if value is not None and (suffixes := _suffixes(option.hint)):
+                console.check_places(value, suffixes=suffixes)
         if self.checks:
             self._call(self.checks, given)
 
@@ -257,7 +252,7 @@ class Made:
         taken = inspect.signature(function).parameters
         names = {*taken}
         if any(parameter.kind is parameter.VAR_KEYWORD for parameter in taken.values()):
-            told = (self.checks, self.shows, *self.writes.values())
+            told = (self.checks, _SHOWN, *self.writes.values())
             names |= {*given} if path in told else self._handed_on()
         names -= {*[*taken][: len(inputs)]}
         return function(*inputs, **{name: given[name] for name in names if given.get(name) not in (None, [])})
@@ -294,7 +289,7 @@ def _value(parameter: Parameter, value: Any) -> Any:
     return value
 
 
-def _written(hint: Any) -> WrittenSuffixes | None:
-    """What an annotation says of a file that is written."""
+def _suffixes(hint: Any) -> Sequence[str]:
+    """What an annotation says of a file that is written; none of any other."""
     notes = [note for part in (hint, *get_args(hint)) for note in getattr(part, "__metadata__", ())]
-    return next((note for note in notes if isinstance(note, WrittenSuffixes)), None)
+    return next((note for note in notes if isinstance(note, WrittenSuffixes)), ())

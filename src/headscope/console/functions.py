@@ -18,8 +18,6 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Union, Unpack, get_args, get_origin
 
-import typer
-
 from headscope.analyses import analyses
 from headscope.analyses.options import with_options
 from headscope.core.lazy import attribute, module
@@ -104,9 +102,22 @@ def described(docstring: str) -> dict[str, str]:
     >>> described("Do it.\\n\\nArgs:\\n    a, b: how many\\n        of these.\\n    c: ``x`` or y.\\n\\nMore.")
     {'a': 'how many of these.', 'b': 'how many of these.', 'c': '``x`` or y.'}
     """
-    section = re.search(r"^(?:Args|Attributes):\n((?: .*\n?)+)", docstring, re.MULTILINE)
-    entries = re.findall(r"^    (\S.*?): (.*(?:\n {8}.*)*)", section[1] if section else "", re.MULTILINE)
-    return {name.strip("* "): " ".join(text.split()) for names, text in entries for name in names.split(",")}
+    sections = re.findall(r"^(?:Args|Attributes):\n((?: .*\n?)+)", docstring, re.MULTILINE)
+    entries = re.findall(r"^    (\S.*?): (.*(?:\n {8}.*)*)", "".join(sections), re.MULTILINE)
+    return {
+        name.strip("* "): " ".join(text.split())
+        for names, text in entries
+        for name in names.partition(" (")[0].split(",")
+    }
+
+
+def metavars(docstring: str) -> dict[str, str]:
+    """What stands for values, where a docstring says so behind the name.
+
+    >>> metavars("Do it.\\n\\nArgs:\\n    a: how many.\\n    b (FOLDER): where (or not): there.")
+    {'b': 'FOLDER'}
+    """
+    return dict(re.findall(r"^    (\w+) \((\S+)\): ", docstring, re.MULTILINE))
 
 
 def sentence(text: str) -> str:
@@ -126,20 +137,19 @@ def plain(text: str) -> str:
 
 
 def typed(hint: Any, *, repeatable: bool = False) -> tuple[Any, dict[str, Any]]:
-    """What Typer reads for an annotation, and what it is told beside it: bounds, and what stands for a value.
+    """What Typer reads for an annotation, and what stands for a value, where it would not say it.
 
     A list is typed as ``A,B``, or is `repeatable`. Of several kinds a path goes first, and a string next.
 
     >>> from headscope.core.validation import Count, Seed
-    >>> kind, more = typed(Seed | None)
-    >>> kind, more["min"], more["max"]
-    (<class 'int'>, 0, 4294967295)
+    >>> typed(Seed | None)
+    (<class 'int'>, {})
     >>> typed(Count | Literal["all"])
     (<class 'str'>, {'metavar': 'K|all'})
     """
-    kinds = [(kind, expected) for kind, expected in _kinds(hint) if kind not in (None, type(None))]
-    words = tuple(word for kind, _ in kinds if get_origin(kind) is Literal for word in get_args(kind))
-    plain = [kind for kind, _ in kinds if get_origin(kind) is not Literal]
+    kinds = [kind for kind, _ in _kinds(hint) if kind not in (None, type(None))]
+    words = tuple(word for kind in kinds if get_origin(kind) is Literal for word in get_args(kind))
+    plain = [kind for kind in kinds if get_origin(kind) is not Literal]
     if words and plain:
         return str, {"metavar": "|".join(["K", *words])}
     if words:
@@ -151,9 +161,9 @@ def typed(hint: Any, *, repeatable: bool = False) -> tuple[Any, dict[str, Any]]:
         return str, {}
     if "Model" in named:
         return str, {"metavar": "MODEL"}
-    for kind, expected in kinds:
+    for kind in plain:
         if kind in (bool, int, float):
-            return kind, _bounds(kind, expected)
+            return kind, {}
         if get_origin(kind) is not None:
             inner, more = typed(get_args(kind)[0])
             return (list[inner], more) if repeatable else (str, {"metavar": "A,B"})
@@ -173,30 +183,6 @@ def several(hint: Any) -> bool:
     """
     lists = [kind for kind, _ in _kinds(hint) if get_origin(kind) in (list, Sequence)]
     return any(part in (str, Path) for kind in lists for part, _ in _kinds(get_args(kind)[0]))
-
-
-def _bounds(kind: type, expected: Expected | None) -> dict[str, Any]:
-    """Bounds for the help. `check` refuses what is beyond them, in a sentence: Typer would in three lines."""
-    if expected is None or kind is bool:
-        return {}
-    ends = {"min": expected.least, "max": expected.most}
-    ends = {end: value for end, value in ends.items() if abs(value) < sys.maxsize}
-    if kind is float:
-        ends = {end: round(value, 9) for end, value in ends.items()}
-    return {**ends, "parser": _READERS[kind]} if ends else {}
-
-
-def _reader(kind: type) -> Callable[[str], Any]:
-    def read(text: str) -> Any:
-        try:
-            return kind(text)
-        except ValueError:
-            raise typer.BadParameter(f"{text!r} is not a valid {kind.__name__}") from None
-
-    return read
-
-
-_READERS = {kind: _reader(kind) for kind in (int, float)}
 
 
 def _kinds(hint: Any, expected: Expected | None = None) -> Iterator[tuple[Any, Expected | None]]:

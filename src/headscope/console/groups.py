@@ -12,7 +12,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import typer
 from typer.models import ArgumentInfo, OptionInfo
 
-from headscope.console.functions import check, described, plain, typed
+from headscope.console.functions import check, described, metavars, plain, typed
 from headscope.errors import InputError
 
 
@@ -39,14 +39,13 @@ def command(
     """
     hints = get_type_hints(function, include_extras=True)
     groups = {name: hint for name, hint in hints.items() if inspect.isclass(hint) and is_dataclass(hint)}
-    docs = described(inspect.getdoc(function) or "")
+    doc = inspect.getdoc(function) or ""
     parameters: list[inspect.Parameter] = []
     for name, parameter in inspect.signature(function).parameters.items():
         if name in groups:
             parameters += parameters_of(groups[name], output)
         else:
-            hint = _annotated(hints[name], parameter, plain(docs.get(name, "")))
-            parameters.append(parameter.replace(annotation=hint, kind=parameter.KEYWORD_ONLY))
+            parameters.append(_option(parameter, hints[name], doc))
 
     called = {parameter.name: flag(parameter) for parameter in parameters}
     every: dict[str, str] = {**rules}
@@ -90,13 +89,13 @@ def expect_together(given: Collection[str], rules: Mapping[str, str], called: Ma
 def parameters_of(group: Any, output: str = "") -> Iterator[inspect.Parameter]:
     """The fields of a group of options, of which ``-o`` may take something else."""
     hints = get_type_hints(group, include_extras=True)
+    doc = "\n".join(inspect.cleandoc(kind.__doc__ or "") for kind in group.__mro__)
     for option in fields(group):
-        hint = hints[option.name]
+        parameter = inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=option.default)
+        made = _option(parameter, hints[option.name], doc)
         if option.name == "output" and output:
-            hint = Annotated[get_args(hint)[0], typer.Option("-o", "--output", help=output)]
-        yield inspect.Parameter(
-            option.name, inspect.Parameter.KEYWORD_ONLY, default=option.default, annotation=hint
-        )
+            made.annotation.__metadata__[0].help = output
+        yield made
 
 
 def written(group: Any) -> dict[str, str]:
@@ -123,23 +122,29 @@ def names_of(option: OptionInfo) -> list[str]:
     return [name for name in declared if isinstance(name, str) and name.startswith("-")]
 
 
-def _annotated(hint: Any, parameter: inspect.Parameter, text: str) -> Any:
+def _option(parameter: inspect.Parameter, hint: Any, doc: str) -> inspect.Parameter:
     """What Typer reads: an annotation of its own, which only lacks what is said of it, or one of the type."""
-    for annotation in getattr(hint, "__metadata__", ()):
-        if isinstance(annotation, ArgumentInfo | OptionInfo):
-            filled = copy(annotation)
-            filled.help = annotation.help or text
-            return Annotated[get_args(hint)[0], filled]
-    if parameter.kind is parameter.KEYWORD_ONLY:
-        kind, option = made(hint, text, parameter.name)
+    name, text = parameter.name, plain(described(doc).get(parameter.name, ""))
+    typers = [one for one in getattr(hint, "__metadata__", ()) if isinstance(one, ArgumentInfo | OptionInfo)]
+    if typers:
+        kind, option = get_args(hint)[0], copy(typers[0])
+        option.help = option.help or text
+    elif parameter.kind is parameter.KEYWORD_ONLY:
+        kind, option = made(hint, text, name, repeatable=True, metavar=metavars(doc).get(name))
     else:
-        kind, option = typed(hint)[0], typer.Argument(help=text, metavar=parameter.name.upper())
-    return Annotated[kind | None if parameter.default is None else kind, option]
+        kind, _ = typed(hint, repeatable=True)
+        option = typer.Argument(help=text, metavar=metavars(doc).get(name, name.upper()))
+    kind = kind | None if parameter.default is None else kind
+    return parameter.replace(annotation=Annotated[kind, option], kind=parameter.KEYWORD_ONLY)
 
 
-def made(hint: Any, text: str, name: str, repeatable: bool = False, **more: Any) -> tuple[Any, OptionInfo]:
+def made(
+    hint: Any, text: str, name: str, *, repeatable: bool = False, metavar: str | None = None
+) -> tuple[Any, OptionInfo]:
     """What Typer reads for an annotation, and an option of this name; a list is typed as ``A,B``, or is repeatable."""
-    kind, bounds = typed(hint, repeatable=repeatable)
-    flag = f"--{name.replace('_', '-')}" if len(name) > 1 else f"-{name}"
+    kind, more = typed(hint, repeatable=repeatable)
+    more |= {"metavar": metavar} if metavar else {}
+    flags = [f"--{name.replace('_', '-')}" if len(name) > 1 else f"-{name}"]
+    flags = ["-o", *flags] if name == "output" else flags
     several = " Repeatable." if get_origin(kind) is list else ""
-    return kind, typer.Option(flag, help=text + several, **{**bounds, **more})
+    return kind, typer.Option(*flags, help=text + several, **more)

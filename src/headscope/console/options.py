@@ -9,7 +9,7 @@ import webbrowser
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import typer
 
@@ -26,12 +26,12 @@ from headscope.errors import InputError
 
 if TYPE_CHECKING:
     from headscope.models import Model
+    from headscope.runs.engines.here import Engine
 
 
 LONG = 500_000
 """From how many bytes of texts on a run first says what it will take."""
 
-Limit = Annotated[int | None, typer.Option(help="Stop after this many inputs.")]
 Strict = Annotated[
     bool,
     typer.Option(
@@ -48,33 +48,7 @@ Distinct = Annotated[
 Estimate = Annotated[
     bool, typer.Option("--estimate", help="Say what the run would take in time and memory, and stop.")
 ]
-Output = Annotated[
-    Path | None,
-    typer.Option("-o", "--output", help=".parquet, .csv, .json, .tex or .nc; else a table is printed."),
-]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-Meta = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Also write the run's description here, as JSON.")
-]
-Device = Annotated[str | None, typer.Option(help="cpu, cuda, mps, …, or auto: over all there are.")]
-Dtype = Annotated[str | None, typer.Option(help="float32 (default), bfloat16, float16 or float64.")]
-Adapter = Annotated[
-    str | None,
-    typer.Option(metavar="FOLDER", help="Folder or hub name of an adapter (LoRA) to add to the model."),
-]
-Untrained = Annotated[
-    int | None, typer.Option(metavar="SEED", help="Re-initialise the weights with this seed.")
-]
-Keep = Annotated[
-    Literal["embeddings"] | None,
-    typer.Option(metavar="embeddings", help="With --untrained: keep the trained embeddings."),
-]
-Unknown = Annotated[
-    bool,
-    typer.Option(
-        "--allow-unknown", help="Run on text of which the tokenizer does not know a fifth of the pieces."
-    ),
-]
 Named = Annotated[
     str | None,
     typer.Option(
@@ -84,28 +58,38 @@ Named = Annotated[
         help="Hub name, folder or .gguf file, or demo-lm; else the demo model.",
     ),
 ]
-Revision = Annotated[str | None, typer.Option(help="Revision of a hub model.")]
-ModelName = Annotated[str | None, typer.Option(metavar="MODEL")]
-Remote = Annotated[bool, typer.Option("--trust-remote-code", help="Run code from a hub model's repository.")]
 
 
 @dataclass(frozen=True)
 class CheckpointOptions:
-    """How the checkpoints of one model are loaded."""
+    """How the checkpoints of one model are loaded.
 
-    device: Device = None
-    dtype: Dtype = None
-    trust_remote_code: Remote = False
-    allow_unknown: Unknown = False
+    Attributes:
+        device: ``cpu``, cuda, mps, …, or auto: over all there are.
+        dtype: ``float32`` (default), bfloat16, float16 or float64.
+        trust_remote_code: run code from a hub model's repository.
+        allow_unknown: run on text of which the tokenizer does not know a fifth of the pieces.
+    """
+
+    device: str | None = None
+    dtype: str | None = None
+    trust_remote_code: bool = False
+    allow_unknown: bool = False
 
 
 @dataclass(frozen=True)
 class LoadOptions(CheckpointOptions):
-    """How a model that is named elsewhere is loaded."""
+    """How a model that is named elsewhere is loaded.
 
-    adapter: Adapter = None
-    untrained: Untrained = None
-    keep: Keep = None
+    Attributes:
+        adapter (FOLDER): folder or hub name of an adapter (LoRA) to add to the model.
+        untrained (SEED): re-initialise the weights with this seed.
+        keep (embeddings): with --untrained: keep the trained embeddings.
+    """
+
+    adapter: str | None = None
+    untrained: int | None = None
+    keep: Literal["embeddings"] | None = None
 
     def of(self, model: str | None, revision: str | None = None) -> Model:
         """The model of this name; the demo model by default."""
@@ -135,9 +119,13 @@ class _NamedModel:
 
 @dataclass(frozen=True)
 class ModelOptions(LoadOptions, _NamedModel):
-    """Which model, and how it is loaded."""
+    """Which model, and how it is loaded.
 
-    revision: Revision = None
+    Attributes:
+        revision: revision of a hub model.
+    """
+
+    revision: str | None = None
 
     def __post_init__(self) -> None:
         """Raise `ModelError` where no model is named and none is installed, before torch is loaded."""
@@ -151,11 +139,16 @@ class ModelOptions(LoadOptions, _NamedModel):
 
 @dataclass(frozen=True)
 class TableOptions:
-    """Where a table goes."""
+    """Where a table goes.
 
-    output: Output = None
+    Attributes:
+        output: ``.parquet``, .csv, .json, .tex or .nc; else a table is printed.
+        meta (FILE): also write the run's description here, as JSON.
+    """
+
+    output: Path | None = None
     as_json: AsJson = False
-    meta: Meta = None
+    meta: Path | None = None
 
     def check(self, suffixes: Sequence[str] = ()) -> None:
         """Raise `InputError` where nothing can be written, before a long run."""
@@ -197,17 +190,16 @@ Resume = Annotated[
 
 @dataclass(frozen=True)
 class LongOptions:
-    """How a long run is kept."""
+    """How a long run is kept.
+
+    Attributes:
+        shard (I/N): work on the I-th of N parts only, into -o PART.nc; then: merge.
+        skip_failures: leave out inputs at which the model fails, and list them.
+    """
 
     resume: Resume = None
-    shard: Annotated[
-        str | None,
-        typer.Option(metavar="I/N", help="Work on the I-th of N parts only, into -o PART.nc; then: merge."),
-    ] = None
-    skip_failures: Annotated[
-        bool,
-        typer.Option("--skip-failures", help="Leave out inputs at which the model fails, and list them."),
-    ] = False
+    shard: str | None = None
+    skip_failures: bool = False
 
     def run(self, output: Path | None) -> dict[str, Any]:
         """The options of a run whose part goes to `output`."""
@@ -225,6 +217,29 @@ class LongOptions:
         say_run(described, printed=False)
         write_meta(table.meta, described)
         return True
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """In which processes the model runs; see docs/streams.md.
+
+    Attributes:
+        devices (LIST): run in local processes, with one thread each: cpu:4, cuda:0,cuda:1 or cuda:*.
+        dask (ADDRESS): run on the workers of a Dask cluster, such as tcp://10.0.0.1:8786; needs headscope[cluster].
+    """
+
+    rules: ClassVar = {"devices": "-dask"}
+
+    devices: str | None = None
+    dask: str | None = None
+
+    def engine(self) -> Engine | None:
+        """The engine that was asked for; None for this process."""
+        if self.devices is None and self.dask is None:
+            return None
+        from headscope.runs.engines import Dask, Processes
+
+        return Processes(self.devices) if self.devices is not None else Dask(self.dask)
 
 
 def check_places(*places: Path | None, suffixes: Sequence[str] = (), printed: bool = False) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast, get_a
 
 import typer
 
-from headscope.console.options import Distinct, Limit, ModelOptions, Strict
+from headscope.console.options import Distinct, ModelOptions, Strict
 from headscope.core.validation import Expected
 from headscope.errors import InputError
 
@@ -35,7 +35,6 @@ SUFFIXES: dict[str, TextKind] = {
 ALIGNED = (".align", ".pharaoh", ".talp", ".gdfa")
 """Suffixes of word alignments."""
 
-_PACK = 128
 _FIELDS = ("jsonl", "csv", "tsv", "parquet", "arrow")  # formats of fields that have names
 _FORMATS = {
     "text": "plain text",
@@ -45,59 +44,27 @@ _FORMATS = {
     "pharaoh": "word alignments",
 }
 
-Format = Annotated[
-    TextKind | None,
-    typer.Option(
-        "--format",
-        help="By default told from the suffix (before that of a compressed file): .jsonl, .conllu, .csv, .tsv, "
-        ".parquet, .arrow; of another name from how the file begins.",
-    ),
-]
-AnnotatedFormat = Annotated[
-    AnnotationKind | None,
-    typer.Option(
-        "--format",
-        help="By default told from the name: .conllu, …_conll (CoNLL-2012), .txt (word head-relation), of coreference "
-        ".jsonl (clusters); of another name from how the file begins.",
-    ),
-]
-LinksFormat = Annotated[
-    LinksKind | None,
-    typer.Option(
-        "--format",
-        help="By default told from the name: .jsonl, .conllu, …_conll (CoNLL-2012), .txt (word head-relation); three "
-        f"files A B LINKS with {', '.join(ALIGNED)} last are pharaoh.",
-    ),
-]
-FORMATS: Mapping[Any, Any] = {AnnotationKind | None: AnnotatedFormat, LinksKind | None: LinksFormat}
-"""The option of each of these types."""
-Pack = Annotated[
-    int, typer.Option(help="Fill inputs of text with whole lines up to this many pieces; 0: a line an input.")
-]
-Documents = Annotated[
-    str | None,
-    typer.Option(
-        metavar="blank|line|file|folder|field:NAME",
-        help="What a document is: of text, lines up to a blank one (as by default), each line or each file; of .jsonl, "
-        ".csv, .tsv, .parquet and .arrow, what is of one name in this field; of pictures and sounds each file, or the "
-        "files of a folder.",
-    ),
-]
-TextField = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="Of .jsonl, .csv, .tsv, .parquet and .arrow: which field is the text."),
-]
-
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """How texts are read."""
+    """How texts are read.
 
-    format: Format = None
-    pack: Pack = _PACK
-    documents: Documents = None
-    text_field: TextField = None
-    limit: Limit = None
+    Attributes:
+        format: by default told from the suffix (before that of a compressed file): .jsonl, .conllu, .csv, .tsv,
+            .parquet, .arrow; of another name from how the file begins.
+        pack: fill inputs of text with whole lines up to this many pieces; 0: a line an input.
+        documents (blank|line|file|folder|field:NAME): what a document is: of text, lines up to a blank one (as by
+            default), each line or each file; of .jsonl, .csv, .tsv, .parquet and .arrow, what is of one name in this
+            field; of pictures and sounds each file, or the files of a folder.
+        text_field (NAME): of .jsonl, .csv, .tsv, .parquet and .arrow: which field is the text.
+        limit: stop after this many inputs.
+    """
+
+    format: TextKind | None = None
+    pack: int = 128
+    documents: str | None = None
+    text_field: str | None = None
+    limit: int | None = None
     strict: Strict = False
     distinct: Distinct = False
 
@@ -222,27 +189,20 @@ class TextOptions(ReadingOptions):
 
 @dataclass(frozen=True)
 class InputOptions(TextOptions):
-    """A corpus of texts, or of pictures or sounds in place of them."""
+    """A corpus of texts, or of pictures or sounds in place of them.
+
+    Attributes:
+        images (FOLDER): pictures in place of texts, for a model of vision: a folder, a picture or .jsonl.
+        audio (FOLDER): sounds in place of texts, for a model of sound: a folder, a WAV file or .jsonl.
+    """
 
     rules: ClassVar = {
         "images": "-corpus -audio -format -pack -text_field",
         "audio": "-corpus -format -pack -text_field",
     }
 
-    images: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Pictures in place of texts, for a model of vision: a folder, a picture or .jsonl; repeatable.",
-        ),
-    ] = None
-    audio: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Sounds in place of texts, for a model of sound: a folder, a WAV file or .jsonl; repeatable.",
-        ),
-    ] = None
+    images: list[Path] | None = None
+    audio: list[Path] | None = None
 
     @property
     def given(self) -> tuple[str, Sequence[Path]]:
@@ -286,8 +246,6 @@ def annotated(
     paths: list[Path] | None,
     format: AnnotationKind | None = None,
     *,
-    words: Literal["syntactic", "surface"] = "syntactic",
-    relations: Literal["full", "main"] = "full",
     clusters: bool = False,
     strict: bool = False,
 ) -> Corpus:
@@ -295,34 +253,38 @@ def annotated(
 
     Args:
         paths: the files.
-        format: by default told from the name.
-        words: of CoNLL-U: do and n't, or don't.
-        relations: of CoNLL-U: nsubj:pass as it is, or as nsubj.
+        format: by default told from the name: .conllu, …_conll (CoNLL-2012), .txt (word head-relation), of coreference
+            .jsonl (clusters); of another name from how the file begins.
         clusters: JSON lines of these as well.
         strict: refuse what is broken.
 
-    Raises `InputError` where a name does not tell the format, and for what the format does not have.
+    Raises `InputError` where a name does not tell the format.
     """
     from headscope import corpora
 
     if not paths:
-        return corpora.builtin_trees(words=words, relations=relations)
+        return corpora.builtin_trees()
     kind = _one_of([format or _format_of(path, _CLUSTERS if clusters else _TREES) for path in paths])
-    if kind == "conllu":
-        return corpora.conllu(paths, words=words, relations=relations, strict=strict)
-    for option, off in (("--words", words == "syntactic"), ("--relations", relations == "full")):
-        if not off:
-            raise InputError(f"{option}: expected CoNLL-U, found {kind}")
-    read = {"word-heads": corpora.word_heads, "conll2012": corpora.conll2012, "clusters": corpora.clusters}[
-        kind
-    ]
-    return read(paths, strict=strict)
+    read = {
+        "conllu": corpora.conllu,
+        "word-heads": corpora.word_heads,
+        "conll2012": corpora.conll2012,
+        "clusters": corpora.clusters,
+    }
+    return read[kind](paths, strict=strict)
 
 
 def coreference(
     paths: list[Path] | None, format: AnnotationKind | None = None, *, strict: bool = False
 ) -> Corpus:
-    """The documents with mentions in these files, or the built-in ones; see `annotated`."""
+    """The documents with mentions in these files, or the built-in ones; see `annotated`.
+
+    Args:
+        paths: the files.
+        format: by default told from the name: .conllu, …_conll (CoNLL-2012), .txt (word head-relation), of coreference
+            .jsonl (clusters); of another name from how the file begins.
+        strict: refuse what is broken.
+    """
     return annotated(paths, format, clusters=True, strict=strict)
 
 
@@ -352,7 +314,8 @@ def links(
 
     Args:
         paths: the files.
-        format: by default told from the name.
+        format: by default told from the name: .jsonl, .conllu, …_conll (CoNLL-2012), .txt (word head-relation); three
+            files A B LINKS with .align, .pharaoh, .talp, .gdfa last are pharaoh.
         source: of pictures: which tokens look at the regions, in place of words, such as cls (the default of the
             built-in pictures, where a model reads no text).
         documents: of .jsonl: what is of one name in this field is one document.
@@ -362,6 +325,8 @@ def links(
     from headscope import corpora
 
     field = None if documents is None else documents.removeprefix("field:")
+    if field == "":
+        raise InputError("--documents: expected field:NAME, found no name")
     given = linked(paths, format, document=field, base=1 if base else 0, strict=strict)
 
     def looking(corpus: Corpus, source: str | None = source) -> Corpus:

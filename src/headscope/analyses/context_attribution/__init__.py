@@ -15,8 +15,11 @@ ANALYSIS = Analysis(
         "TEXT|FILE": "What the model reads; a file of it; .json of a conversation; or .jsonl, a data set of prompts."
     },
     more=("headscope.analyses.why.run:why",),
-    named={"tools": "", "documents": "", "part": "", "audio": "", "open_": "open"},
-    metavars={"subsets": "N", "than": "MODEL", "through": "K", "spans": "UNITS"},
+    named={
+        **dict.fromkeys(("tools", "documents", "part", "audio", "anew", "delete", "subsets"), ""),
+        "open_": "open",
+    },
+    metavars={"than": "MODEL", "through": "K", "spans": "UNITS"},
     output=(
         ".html, .svg, .png or .pdf of the prompt and its answer; .parquet, .csv, .json or .tex of the table, a row "
         "a span (of each prompt); .nc of all.",
@@ -25,6 +28,7 @@ ANALYSIS = Analysis(
     axis="attributed",
     section="statistics:every_figure",
     table="statistics:table",
+    rows="spans:table",
     files={"cite": "spans:save", "figures": "command:save_figures"},
     merge="run:merge",
     sections=(

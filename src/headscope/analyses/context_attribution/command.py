@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from inspect import signature
 from pathlib import Path
 from typing import Any, Literal
 
-from headscope.analyses.shown import ShownResult, Table, of_result
+from headscope.analyses.shown import Table
 from headscope.core.counts import plural
 from headscope.core.saving import PICTURES
 from headscope.core.validation import Count
@@ -136,14 +135,6 @@ def _file(prompt: str) -> tuple[Path | None, bool]:
     except (OSError, ValueError):  # longer than a name, or with what no name has
         there = False
     return (path, path.suffix in DATA) if there else (None, False)
-
-
-def shown(result: Any, **options: Any) -> ShownResult:
-    """The spans that the answer hangs on, and whether to believe their order; of a data set those of each prompt."""
-    from headscope.analyses.context_attribution.spans import table
-
-    shown = of_result(result, **options)
-    return shown if "masked" in result else replace(shown, rows=table(result))
 
 
 def save_figures(result: Any, figures: Table) -> str:

@@ -20,7 +20,7 @@ from headscope.core.validation import Level
 from headscope.errors import InputError
 from headscope.measures.dataset import description
 
-Lines = Annotated[Path, WrittenSuffixes((".jsonl",), "write it of whole runs")]
+Lines = Annotated[Path, WrittenSuffixes((".jsonl",))]
 
 COLUMNS = ("input", *one.COLUMNS)
 """Columns of the table of spans."""

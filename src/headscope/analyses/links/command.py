@@ -5,13 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from headscope.core.validation import Count
-from headscope.errors import InputError
-
-
-def checks(*, documents: str | None = None) -> None:
-    """Raise `InputError` for a field without a name."""
-    if documents is not None and not documents.removeprefix("field:"):
-        raise InputError("--documents: expected field:NAME, found no name")
 
 
 def run(
@@ -33,7 +26,7 @@ def run(
         together: all heads together: a sparse logistic regression and the mean of the best few, beside the best head.
         symmetrise: with --together: maps and their transposes with average-product correction, for contacts.
         least: instances that a label needs to get a best head: by default 20, of the built-in pictures 10.
-        paths, format: what was typed, by which the corpus is one that ships in the package.
+        paths: what was typed; without any, and without a format, the corpus is one that ships in the package.
         **options: of `headscope.links`.
     """
     from headscope.analyses.links.combine.run import combine_heads

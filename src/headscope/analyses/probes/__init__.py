@@ -11,7 +11,7 @@ ANALYSIS = Analysis(
     groups=("model", "engines", "table"),
     positions={"TRAIN": "The treebank to train on.", "DEV": "The treebank to score on."},
     reads="headscope.console.sources:annotated",
-    named={"kinds": "kind", "clusters": "", "words": "", "relations": ""},
+    named={"kinds": "kind", "clusters": ""},
     metavars={
         "kinds": "attention|attention+words|distance+words|right-branching|reinitialised|structural|all"
     },

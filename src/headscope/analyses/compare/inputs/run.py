@@ -14,11 +14,10 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.analyses.compare.models.statistics import drift, with_rest
-from headscope.analyses.result import Comparison
+from headscope.analyses.result import Comparison, Result
 from headscope.attention.one import capture
 from headscope.core.arrays import Ints
 from headscope.core.maps import AttentionMaps
-from headscope.core.saving import PAGES
 from headscope.core.tokens import Tokens
 from headscope.core.validation import validated
 from headscope.errors import InputError
@@ -191,9 +190,7 @@ class ComparedInputs(Comparison):
 
         Raises `InputError` for another suffix, and where nothing can be written.
         """
-        if Path(path).suffix.lower() in PAGES:
-            return Path(self.view().save(path))
-        return super().save(path, raw=raw)
+        return Result.of(self.figures, self.view).save(path, raw=raw)
 
     def view(self, **state: Any) -> View:
         """The explorer of A, of B and of A − B, which comes first, opened at the head that differs most.

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from headscope.analyses.record import Analysis
-from headscope.analyses.shown import ShownResult, of_result
 
-
-def shown(
-    result: Any,
+def run(
+    model: Any,
+    corpus: Any,
     *,
-    analysis: Analysis,
     candidates: Literal["preceding_mentions", "other_mentions", "any_word"] | None = None,
-    all_heads: bool = False,
-) -> ShownResult:
+    **options: Any,
+) -> Any:
     """The rules and the heads that find antecedents.
 
     Args:
-        result: from `headscope.coreference`.
-        analysis: its record.
+        model: from `headscope.load`.
+        corpus: with coreference.
         candidates: among what a head chooses; by default all three ways.
-        all_heads: every head, not only rules and the best heads.
+        **options: of `headscope.coreference`.
     """
-    chosen = result if candidates is None else result.sel(candidates=[candidates])
-    return of_result(chosen, analysis=analysis, all_heads=all_heads)
+    from headscope.analyses.links.coref.run import coreference
+
+    result: Any = coreference(model, corpus, **options)
+    if candidates is None or candidates not in result.coords.get("candidates", ()):  # as of a shard's part
+        return result
+    return result.sel(candidates=[candidates])
