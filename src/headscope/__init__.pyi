@@ -28,13 +28,13 @@ from .analyses.model_card.run import card as card
 from .analyses.patching.run import patching as patching
 from .analyses.probes.run import probe as probe
 from .analyses.reads.run import reads as reads
+from .analyses.result import figure as figure
+from .analyses.result import table as table
 from .analyses.roles.retrieval.run import retrieval as retrieval
 from .analyses.roles.run import roles as roles
 from .analyses.sentences.run import sentences as sentences
 from .analyses.streaming.duo import save_duo_attention as save_duo_attention
 from .analyses.streaming.run import streaming as streaming
-from .analyses.tables import figure as figure
-from .analyses.tables import table as table
 from .analyses.why.cite import cite as cite
 from .analyses.why.run import why as why
 from .analyses.writes.run import writes as writes

@@ -14,7 +14,7 @@ import pytest
 import xarray as xr
 
 import headscope as hs
-from headscope.analyses import tables
+from headscope.analyses import result as results
 from headscope.analyses.compare.training.run import Training
 from headscope.analyses.result import Result, returns_result
 from headscope.errors import InputError
@@ -83,7 +83,7 @@ def test_a_notebook_shows_the_run_the_first_rows_and_the_dataset_folded() -> Non
 
 def test_a_result_is_called_what_its_package_says() -> None:
     for name, called in (("relation", "Dependency relations"), ("retrieval", "Which heads retrieve")):
-        assert tables.title(xr.Dataset({name: ("n", [1.0])})).startswith(called)
+        assert results.title(xr.Dataset({name: ("n", [1.0])})).startswith(called)
 
 
 def test_every_run_over_a_corpus_returns_a_result() -> None:

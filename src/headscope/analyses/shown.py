@@ -61,7 +61,7 @@ def of_result(result: Any, *, analysis: Analysis, all_heads: bool = False, **opt
         all_heads: every head and direction, not only the best ones.
         **options: those of the section.
     """
-    from headscope.analyses.tables import analysis_of, blocks_of, table
+    from headscope.analyses.result import analysis_of, blocks_of, table
     from headscope.views.blocks import rows_of
 
     data = getattr(result, "figures", result)
@@ -86,8 +86,8 @@ def save_figure(result: Any, figure: Picture, *, analysis: Analysis, **options: 
         analysis: its record.
         **options: those of the figure.
     """
-    from headscope.analyses import tables
+    from headscope.analyses.result import figure as draw
 
     data = getattr(result, "figures", result)
-    tables.figure(data, **analysis.taken(analysis.figure, options)).save(figure)
+    draw(data, **analysis.taken(analysis.figure, options)).save(figure)
     return "a figure"

@@ -47,9 +47,9 @@ def report(
 
     Args:
         model, inputs: which model, and how the corpus is read.
-        text: the same as CORPUS: text or jsonl to measure.
+        text: the same as CORPUS.
         treebank: trees for tables 1 and 3: .conllu, _conll or word-heads .txt; the built-in ones by default.
-        coref: coreference for table 2, as `coref` reads it; the built-in corpus by default.
+        coref: coreference for table 2; the built-in corpus by default.
         against (MODEL): compare with this model (hub name, folder or demo; @REVISION); else with the same one
             untrained.
         pairs: labelled texts or pairs whose groups are compared: .tsv, .txt (by tabs), .csv or .jsonl.

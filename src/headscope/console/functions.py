@@ -96,7 +96,8 @@ def _function(path: str) -> Callable[..., Any]:
     return with_options(**added)(made) if rest else made
 
 
-def described(docstring: str) -> dict[str, str]:
+@cache
+def described(docstring: str) -> Mapping[str, str]:
     """What the section ``Args:`` (or ``Attributes:``) of a docstring says of each parameter.
 
     >>> described("Do it.\\n\\nArgs:\\n    a, b: how many\\n        of these.\\n    c: ``x`` or y.\\n\\nMore.")
@@ -111,7 +112,8 @@ def described(docstring: str) -> dict[str, str]:
     }
 
 
-def metavars(docstring: str) -> dict[str, str]:
+@cache
+def metavars(docstring: str) -> Mapping[str, str]:
     """What stands for values, where a docstring says so behind the name.
 
     >>> metavars("Do it.\\n\\nArgs:\\n    a: how many.\\n    b (FOLDER): where (or not): there.")

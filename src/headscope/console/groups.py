@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import fields, is_dataclass
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
@@ -86,22 +86,27 @@ def expect_together(given: Collection[str], rules: Mapping[str, str], called: Ma
                 )
 
 
-def parameters_of(group: Any, output: str = "") -> Iterator[inspect.Parameter]:
+@functools.cache
+def parameters_of(group: Any, output: str = "") -> Sequence[inspect.Parameter]:
     """The fields of a group of options, of which ``-o`` may take something else."""
     hints = get_type_hints(group, include_extras=True)
     doc = "\n".join(inspect.cleandoc(kind.__doc__ or "") for kind in group.__mro__)
-    for option in fields(group):
-        parameter = inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=option.default)
-        made = _option(parameter, hints[option.name], doc)
-        if option.name == "output" and output:
-            made.annotation.__metadata__[0].help = output
-        yield made
+    kind = inspect.Parameter.KEYWORD_ONLY
+    made = [
+        _option(inspect.Parameter(one.name, kind, default=one.default), hints[one.name], doc)
+        for one in fields(group)
+    ]
+    for one in made if output else ():
+        if one.name == "output":
+            one.annotation.__metadata__[0].help = output
+    return made
 
 
 def written(group: Any) -> dict[str, str]:
     """What was typed of a group, by the names of its options; a flag has an empty text."""
     options: dict[str, str] = {}
-    for parameter in parameters_of(type(group)):
+    kind = group.__class__
+    for parameter in parameters_of(kind):
         value = getattr(group, parameter.name)
         if (name := flag(parameter)).startswith("-") and value != parameter.default:
             options[name] = "" if value is True else str(value)

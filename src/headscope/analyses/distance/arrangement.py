@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
-from headscope.analyses import tables
 from headscope.analyses.distance.statistics import heads
+from headscope.analyses.result import figure as draw
 from headscope.analyses.shown import TableOrPicture
 from headscope.core.arrays import Floats, Ints, quiet
 from headscope.core.heads import Head
@@ -274,7 +274,7 @@ def save_map(dataset: xr.Dataset, map: TableOrPicture, *, seed: Seed = 0) -> str
     """
     places = head_map(dataset, seed=seed)
     if map.suffix.lower() in PICTURES:
-        tables.figure(dataset, places=places).save(map)
+        draw(dataset, places=places).save(map)
     else:
         write_table(places, map, unseen(description(dataset)))
     return f"{len(places):,} heads, stress {places.attrs['stress']:.3f}"

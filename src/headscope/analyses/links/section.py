@@ -9,9 +9,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import xarray as xr
 
-from headscope.analyses import tables
 from headscope.analyses.clusters import CHOSEN_ON, note, untested
 from headscope.analyses.links.questions import ALL
+from headscope.analyses.result import table as table_of
 from headscope.analyses.study import LEVEL
 from headscope.core.counts import plural
 from headscope.core.heads import Head
@@ -93,7 +93,7 @@ class BestHeads(Section):
     @property
     def rows(self) -> Any:
         """The table of the result."""
-        return tables.table(self.result)
+        return table_of(self.result)
 
     @property
     def kinds(self) -> list[Any]:
