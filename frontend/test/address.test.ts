@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { Address } from "../src/live/address";
-import { NOTHING } from "../src/live/asked";
+import { read } from "../src/live/asked";
 import { DEFAULTS } from "../src/scene/state";
 
 afterEach(() => {
@@ -17,10 +17,10 @@ test("an address that is put there before the last one is written stays", () => 
   vi.stubGlobal("history", { replaceState });
   vi.stubGlobal("window", { location, addEventListener: vi.fn(), setTimeout, clearTimeout });
   const address = new Address(vi.fn());
-  address.changed({ ...NOTHING, input: { text: "one" } }, DEFAULTS);
+  address.changed({ ...read(""), input: { text: "one" } }, DEFAULTS);
   vi.runAllTimers();
   expect(location.hash).toBe("#text=one");
-  address.changed({ ...NOTHING, input: { text: "two" } }, DEFAULTS);
+  address.changed({ ...read(""), input: { text: "two" } }, DEFAULTS);
   location.hash = "#text=three";
   vi.runAllTimers();
   expect(location.hash).toBe("#text=three");

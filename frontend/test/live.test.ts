@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
-import { type Asked, History, inPython, NOTHING, read, write } from "../src/live/asked";
+import { type Asked, History, inPython, read, write } from "../src/live/asked";
 import { pack, unpack } from "../src/live/frames";
 import { type Carrier, type Connection, StaleError, Wire } from "../src/live/wire";
+
+const NOTHING: Asked = { input: {}, changes: [], chosen: null };
 
 test("what is asked goes into an address and back", () => {
   const asked: Asked = {

@@ -10,8 +10,6 @@ export interface Asked {
   readonly chosen: number | null;
 }
 
-export const NOTHING: Asked = { input: {}, changes: [], chosen: null };
-
 /** The fragment of what is asked. */
 export function write({ input, changes, chosen }: Asked): string {
   const found = new URLSearchParams();

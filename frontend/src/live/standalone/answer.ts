@@ -213,7 +213,7 @@ export class Answers {
     const { said, at, chosen } = await this.followed(asked);
     const number = this.sayer.followed(said, at, chosen);
     const heads = this.graphs.layers.flatMap(({ layer }, where) =>
-      Array.from({ length: this.graphs.layer(this.ran[0]!.pass, where).heads }, (_, head) => ({
+      Array.from({ length: this.graphs.vectors(this.ran[0]!.pass, where, "q").heads }, (_, head) => ({
         layer,
         head,
         estimate: null,
