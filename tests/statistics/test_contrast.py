@@ -7,8 +7,7 @@ import pytest
 from scipy import stats
 
 from headscope.statistics import jackknife
-from headscope.statistics.contrast import contrast
-from headscope.statistics.design import Design, differences
+from headscope.statistics.design import Design, contrast, differences
 from headscope.statistics.jackknife import interval
 
 Array = np.ndarray

@@ -4,7 +4,7 @@ Permuted labels test whether figures have the same distribution in both groups. 
 more than those of long ones; where they do, permutations give a difference the wrong distribution, the more so the
 further out one looks, and the largest of many statistics is far out.
 
-Here each document's influence on the difference (`headscope.statistics.contrast`) is drawn anew with replacement, those
+Here each document's influence on the difference (`headscope.statistics.design`) is drawn anew with replacement, those
 of the first group, of the second and of both by themselves, so that each keeps its spread and its skewness. What is
 drawn is divided by its own error, and by Welch and Satterthwaite's degrees of freedom of each draw it is turned into a
 normal score, so that figures are alike in their tails before the largest of a family is taken (bootstrap-t: Efron and
@@ -21,8 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from headscope.core.arrays import AnyFloats, Bools, Floats, Ints, Singles, quiet
-from headscope.statistics.contrast import contrast
-from headscope.statistics.design import Design, flat, patterns, shape_of
+from headscope.statistics.design import Design, contrast, flat, patterns, shape_of
 from headscope.statistics.jackknife import equal, unseen
 from headscope.statistics.permutation import FEW, PERMUTATIONS, Tested, against, randoms
 

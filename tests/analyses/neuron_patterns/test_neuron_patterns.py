@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from headscope.analyses.neuron_patterns.statistics import carrying, patterns, sums_of, table
+from headscope.analyses.neuron_patterns.run import carrying, patterns, sums_of, table
 from headscope.core.maps import AttentionMaps, wrap
 from headscope.core.neurons import Neurons
 from headscope.core.tokens import Tokens
