@@ -4,9 +4,9 @@
     python benchmarks/reader.py wiki.txt       one line a paragraph or sentence; -m for another model's tokenizer
 
 The reader is that of `headscope measure`: lines read from the file, tokenized, packed into inputs of 128 or of 512
-tokens, or one input a line, with the classes of their pieces. Target: 0.8 of the rate of `encode_batch`, which is given
-the lines in memory, 512 at a time, and whose encodings are dropped. Both have one thread. Time is that of the process;
-runs alternate, after one of each to warm up; what is told is the median of the ratios, and how far they lie apart.
+tokens, or one input a line, with the classes, texts and offsets of their pieces. `encode_batch` is given the lines in
+memory, 512 at a time, and its encodings are dropped. Both have one thread. Time is that of the process; runs alternate,
+after one of each to warm up; what is told is the median of the ratios, and how far they lie apart.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def reader(model: Model, path: Path, pack: int | None) -> Callable[[], object]:
     """The corpus as `headscope measure` reads it."""
 
     def run() -> None:
-        for _ in hs.corpora.text(path, pack=pack).encoded(model, bare=True):
+        for _ in hs.corpora.text(path, pack=pack).encoded(model):
             pass
 
     return run

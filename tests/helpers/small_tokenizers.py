@@ -16,7 +16,6 @@ from transformers.models.bert.tokenization_bert_legacy import BertTokenizerLegac
 from headscope.core.demo import demo_folder
 from headscope.core.tokens import Tokens
 from headscope.models import encode
-from headscope.models.bulk import bulk
 from headscope.models.pieces import sample
 
 SENTENCES = [
@@ -134,10 +133,6 @@ class Reader:
 
     def from_words(self, words: Sequence[str], pair_words: Sequence[str] | None = None) -> Tokens:
         return encode.from_words(self.tokenizer, words, pair_words)
-
-    @property
-    def bulk(self) -> Any:
-        return bulk(self.tokenizer)
 
     def encode_all(self, inputs: Sequence[Sequence[str | Sequence[str]]]) -> list[Tokens | None]:
         return encode.encode_all(self.tokenizer, inputs)

@@ -243,16 +243,12 @@ class Corpus:
         return self.files.read if self.files else 0
 
     @validated
-    def encoded(
-        self, model: Encoder, *, max_length: Count | None = None, bare: bool = False
-    ) -> Iterator[Example]:
+    def encoded(self, model: Encoder, *, max_length: Count | None = None) -> Iterator[Example]:
         """The inputs of a model, with their tokens, in order; `counts` starts anew and goes along.
 
         `max_length` lowers what the model takes. A text that is longer is cut between two pieces, one that is
         given as words between two words, and the cuts are counted. What is not to be cut (a sentence with annotations,
         a pair, tokens taken as they are), or has no tokens, is left out.
-
-        `bare` reads faster: tokens of plain texts then come without their offsets and texts, all else being the same.
 
         Raises `InputError` where `pack` is more than the model takes, and `CorpusError` with file and line where
         nothing is left, or for the first input that cannot be used of a strict corpus.
@@ -265,9 +261,9 @@ class Corpus:
             )
         self.counts = counts = Counts()
         if self.pack is not None:
-            stream = packing.packed(model, self.examples(), self.pack, counts, self.leave_out, bare=bare)
+            stream = packing.packed(model, self.examples(), self.pack, counts, self.leave_out)
         else:
-            stream = packing.fitted(model, self.examples(), limit, counts, self.leave_out, bare=bare)
+            stream = packing.fitted(model, self.examples(), limit, counts, self.leave_out)
         return self._counted(stream, counts)
 
     def _counted(self, stream: Iterator[Example], counts: Counts) -> Iterator[Example]:

@@ -80,46 +80,6 @@ class MediaReader(Protocol):
         ...
 
 
-class ReadLine(Protocol):
-    """A line that was read, and may be put together with others."""
-
-    @property
-    def alone(self) -> int:
-        """How many pieces it has where it begins a text."""
-        ...
-
-    @property
-    def after(self) -> int:
-        """How many it has where it follows another line."""
-        ...
-
-
-class BulkReader(Protocol):
-    """Reads many lines at once, and makes inputs of their pieces."""
-
-    def lines(self, texts: Sequence[str]) -> Sequence[Any]:
-        """A `ReadLine` of each text; None for one that has to be read by itself."""
-        ...
-
-    def split(self, text: str, line: Any, size: int) -> Sequence[tuple[str, Any]] | None:
-        """Parts of a line of at most `size` pieces each, as texts and `ReadLine`s; None where `split` has to cut."""
-        ...
-
-    def inputs(self, asked: Sequence[Sequence[Sequence[Any]]]) -> Sequence[Tokens]:
-        """The tokens of inputs of one text or two, of `ReadLine`s that spaces join, without offsets and texts."""
-        ...
-
-
-@runtime_checkable
-class Hasty(Protocol):
-    """A model whose corpora may be read many lines at once."""
-
-    @property
-    def bulk(self) -> BulkReader | None:
-        """What reads them; None where its tokenizer does not allow it."""
-        ...
-
-
 @dataclass
 class Counts:
     """What one pass over a corpus has seen so far.

@@ -9,30 +9,28 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import accumulate, chain, groupby, islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from headscope.core.tokens import Tokens
-from headscope.corpora.encoder import BulkReader, Counts, Encoder, Hasty, MediaReader, ReadLine
+from headscope.corpora.encoder import Counts, Encoder, MediaReader
 from headscope.corpora.example import Example
 from headscope.corpora.long_sounds import parts
 from headscope.errors import CorpusError, InputError
 
 _WINDOW = 256  # examples whose pieces are counted in one call
 _UNMARKED = 3  # pieces of letters that have a case, at most, in a text without a space
-_TOGETHER = 64  # inputs that are put together at once
 
 LeaveOut = Callable[[CorpusError], None]
 """Is told of an input that cannot be used, and raises where that is not to be."""
 
 
 class _Read(NamedTuple):
-    """A line, how many pieces it has by itself, and these where they are known."""
+    """A line, and how many pieces it has by itself."""
 
     example: Example
     pieces: int
-    line: ReadLine | None = None
 
 
 class _Layout(NamedTuple):
@@ -51,61 +49,24 @@ def packed(
     leave_out: LeaveOut,
     *,
     longest: int | None = None,
-    bare: bool = False,
 ) -> Iterator[Example]:
     """Lines as inputs of at most `pack` tokens: whole lines of one document, in order.
 
-    A line of more tokens is cut; with `longest` one of up to so many is an input by itself. `bare` as in
-    `headscope.corpora.Corpus.encoded`.
+    A line of more tokens is cut; with `longest` one of up to so many is an input by itself.
     """
-    layout, bulk = _layout(model), _bulk(model) if bare else None
-    read = _cut_to(model, lines, (longest or pack) - layout.single, counts, leave_out, bulk)
-    grouped = _grouped(model, read, pack, layout)
-    while window := list(islice(grouped, 1 if bulk is None else _TOGETHER)):
-        examples, lines_of = zip(*map(_joined_lines, window), strict=True)
-        made = _put_together(bulk, lines_of)
-        for example, tokens in zip(examples, made, strict=True):
-            if tokens is None:
-                yield from _encoded(model, [example], leave_out)
-            else:
-                yield example.but(tokens=tokens)
-
-
-def _grouped(
-    model: Encoder, lines: Iterable[_Read], pack: int, layout: _Layout
-) -> Iterator[Sequence[Sequence[_Read]]]:
-    """The lines of each input, as one text or two."""
+    layout = _layout(model)
     group: list[_Read] = []
-    for read in chain(lines, [None]):
+    for read in chain(_cut_to(model, lines, (longest or pack) - layout.single, counts, leave_out), [None]):
         while group and (
             read is None
             or read.example.document != group[0].example.document
             or not _room(group, read.pieces, pack, layout)
         ):
-            size, halves = _taken(model, group, pack, layout)
-            yield halves
+            size, made = _taken(model, group, pack, layout)
+            yield from _encoded(model, [made], leave_out)
             group = group[size:]
         if read is not None:
             group.append(read)
-
-
-def _joined_lines(halves: Sequence[Sequence[_Read]]) -> tuple[Example, list[list[ReadLine | None]]]:
-    """The example of some lines, and these lines."""
-    texts = [" ".join(read.example.text or "" for read in half) for half in halves]
-    example = halves[0][0].example.but(text=texts[0], pair=texts[1] if len(texts) == 2 else None)
-    return example, [[read.line for read in half] for half in halves]
-
-
-def _put_together(
-    bulk: BulkReader | None, inputs: Sequence[Sequence[Sequence[ReadLine | None]]]
-) -> list[Tokens | None]:
-    """The tokens of inputs of these lines; None for one with a line that has to be read by itself."""
-    known = [
-        bulk is not None and all(line is not None for half in halves for line in half) for halves in inputs
-    ]
-    asked = [halves for halves, is_known in zip(inputs, known, strict=True) if is_known]
-    made = iter(bulk.inputs(asked) if bulk is not None and asked else ())
-    return [next(made) if is_known else None for is_known in known]
 
 
 def fitted(
@@ -114,16 +75,14 @@ def fitted(
     limit: int | None,
     counts: Counts,
     leave_out: LeaveOut,
-    *,
-    bare: bool = False,
 ) -> Iterator[Example]:
-    """Each example as an input, or as several where it has more than `limit` tokens; `bare` as in `packed`."""
+    """Each example as an input, or as several where it has more than `limit` tokens."""
     for perceived, group in groupby(examples, _perceived):
         if perceived:
             for example in group:
                 yield from _encoded(model, _heard_parts(model, example, counts, leave_out), leave_out)
         else:
-            yield from _fitted(model, group, limit, counts, leave_out, _bulk(model) if bare else None)
+            yield from _fitted(model, group, limit, counts, leave_out)
 
 
 def _perceived(example: Example) -> bool:
@@ -148,22 +107,17 @@ def _heard_parts(model: Encoder, example: Example, counts: Counts, leave_out: Le
     return windows
 
 
-def _bulk(model: Encoder) -> BulkReader | None:
-    return model.bulk if isinstance(model, Hasty) else None
-
-
 def _fitted(
     model: Encoder,
     examples: Iterable[Example],
     limit: int | None,
     counts: Counts,
     leave_out: LeaveOut,
-    bulk: BulkReader | None,
 ) -> Iterator[Example]:
     layout = _layout(model)
     stream = iter(examples)
     while window := list(islice(stream, _WINDOW)):
-        for example, tokens in zip(window, _read(model, window, bulk), strict=True):
+        for example, tokens in zip(window, _read(model, window), strict=True):
             if tokens is not None and (limit is None or len(tokens) <= limit):
                 yield from _encoded(model, [example], leave_out, tokens)
                 continue
@@ -182,21 +136,8 @@ def _fitted(
             yield from _encoded(model, parts, leave_out)
 
 
-def _read(model: Encoder, examples: Sequence[Example], bulk: BulkReader | None) -> list[Tokens | None]:
+def _read(model: Encoder, examples: Sequence[Example]) -> list[Tokens | None]:
     """The tokens of examples of texts or words, read together; None for others, and for what cannot be read."""
-    if bulk is not None and all(_is_text(example) for example in examples):
-        firsts = bulk.lines([example.text or "" for example in examples])
-        pairs = iter(bulk.lines([example.pair for example in examples if example.pair is not None]))
-        read = _put_together(
-            bulk,
-            [
-                [[first]] if example.pair is None else [[first], [next(pairs)]]
-                for example, first in zip(examples, firsts, strict=True)
-            ],
-        )
-        others = [example for example, tokens in zip(examples, read, strict=True) if tokens is None]
-        rest = iter(_read(model, others, None) if others else ())
-        return [next(rest) if tokens is None else tokens for tokens in read]
     texts = {
         place: (first,) if second is None else (first, second)
         for place, example in enumerate(examples)
@@ -207,12 +148,6 @@ def _read(model: Encoder, examples: Sequence[Example], bulk: BulkReader | None) 
     }
     encoded = dict(zip(texts, model.encode_all(list(texts.values())), strict=True))
     return [encoded.get(place) for place in range(len(examples))]
-
-
-def _is_text(example: Example) -> bool:
-    """Whether an example is a text, or two, and nothing else."""
-    others = (example.words, example.pieces, example.messages, example.ids)
-    return bool(example.text) and example.pair != "" and all(other is None for other in others)
 
 
 def measured(model: Encoder, examples: Iterable[Example]) -> Iterator[tuple[Example, int]]:
@@ -237,31 +172,16 @@ def _layout(model: Encoder) -> _Layout:
 
 
 def _cut_to(
-    model: Encoder,
-    lines: Iterable[Example],
-    room: int,
-    counts: Counts,
-    leave_out: LeaveOut,
-    bulk: BulkReader | None,
+    model: Encoder, lines: Iterable[Example], room: int, counts: Counts, leave_out: LeaveOut
 ) -> Iterator[_Read]:
     """Lines of at most `room` pieces, and how many they have."""
     stream = iter(lines)
     while window := list(islice(stream, _WINDOW)):
-        known: Sequence[Any] = [None] * len(window)
-        if bulk is not None:
-            known = bulk.lines([line.text or "" for line in window])
-        others = [line for line, read in zip(window, known, strict=True) if read is None]
-        rest = iter(_pieces(model, others) if others else ())
-        for line, read in zip(window, known, strict=True):
-            pieces = next(rest) if read is None else read.alone
+        for line, pieces in zip(window, _pieces(model, window), strict=True):
             if pieces == 0:
                 counts.empty += 1
             elif pieces <= room:
-                yield _Read(line, pieces, read)
-            elif bulk is not None and read is not None and (cut := bulk.split(line.text or "", read, room)):
-                counts.cuts += len(cut) - 1
-                for part, shorter in cut:
-                    yield _Read(line.but(text=part), shorter.alone, shorter)
+                yield _Read(line, pieces)
             else:
                 try:
                     parts = _split(model, line, room)
@@ -279,31 +199,17 @@ def _room(group: Sequence[_Read], pieces: int, pack: int, layout: _Layout) -> bo
     return sum(read.pieces for read in group) + pieces + special <= pack
 
 
-def _taken(
-    model: Encoder, group: Sequence[_Read], pack: int, layout: _Layout
-) -> tuple[int, Sequence[Sequence[_Read]]]:
-    """How many of the first lines of a group make one input, and these as one text or two.
+def _taken(model: Encoder, group: Sequence[_Read], pack: int, layout: _Layout) -> tuple[int, Example]:
+    """How many of the first lines of a group make one input, and it: one text or two.
 
     That is all of them, but where joining lines makes more pieces than they have apart.
     """
-    size, halves = len(group), _halves(group, layout)
-    while size > 1 and _size(model, halves) + (layout.pair if len(halves) == 2 else layout.single) > pack:
-        size -= 1
-        halves = _halves(group[:size], layout)
-    return size, halves
-
-
-def _size(model: Encoder, halves: Sequence[Sequence[_Read]]) -> int:
-    """How many pieces joined lines have."""
-    lines = [[read.line for read in half] for half in halves]
-    if any(line is None for half in lines for line in half):
-        return sum(model.count([" ".join(read.example.text or "" for read in half) for half in halves]))
-    return sum(
-        line.after if place else line.alone
-        for half in lines
-        for place, line in enumerate(half)
-        if line is not None
-    )
+    for size in range(len(group), 0, -1):
+        texts = [" ".join(read.example.text or "" for read in half) for half in _halves(group[:size], layout)]
+        around = layout.pair if len(texts) == 2 else layout.single
+        if size == 1 or sum(model.count(texts)) + around <= pack:
+            return size, group[0].example.but(text=texts[0], pair=texts[1] if len(texts) == 2 else None)
+    raise AssertionError("no line")
 
 
 def _halves(group: Sequence[_Read], layout: _Layout) -> Sequence[Sequence[_Read]]:

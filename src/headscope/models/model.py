@@ -21,7 +21,6 @@ from headscope.core.validation import Count, expect, validated
 from headscope.errors import HeadscopeWarning, InputError, RefusedError
 from headscope.models import encode as _encode
 from headscope.models import perceive
-from headscope.models.bulk import Bulk, bulk
 from headscope.models.pieces import expect_added, sample, unknown_ids
 from headscope.models.rotary import grows, unscaled
 from headscope.models.weights import main_device, packed
@@ -192,11 +191,6 @@ class Model:
     def from_words(self, words: Sequence[str], pair_words: Sequence[str] | None = None) -> Tokens:
         """Tokens of a text that is split into words; `word_ids` index the words given."""
         return self._fits(_encode.from_words(self._tokenizer(), words, pair_words))
-
-    @property
-    def bulk(self) -> Bulk | None:
-        """What reads many lines of a corpus at once; None where the tokenizer does not allow it."""
-        return bulk(self.tokenizer)
 
     @validated
     def encode_all(self, inputs: Sequence[Sequence[_encode.Text]]) -> list[Tokens | None]:

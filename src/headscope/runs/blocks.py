@@ -30,15 +30,13 @@ class Encoded:
 
     Attributes:
         model: whose tokens.
-        bare: without the offsets and the texts of tokens, which is faster.
     """
 
     model: Model
-    bare: bool = False
 
     def __call__(self, given: Corpus | Iterable[Example]) -> Iterable[Example]:
         """The inputs of a corpus or a part of it; examples that are no corpus have their tokens."""
-        return given.encoded(self.model, bare=self.bare) if isinstance(given, Corpus) else given
+        return given.encoded(self.model) if isinstance(given, Corpus) else given
 
 
 @dataclass(frozen=True)

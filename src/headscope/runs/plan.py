@@ -117,7 +117,7 @@ def measured(model: Model, corpus: Corpus, blocks: int = 4) -> Costs:
     Raises `InputError` where they have no inputs.
     """
     clock = time.process_time if model.device.type == "cpu" else time.perf_counter
-    reader = reader_for(model, Encoded(model, bare=True), dict, batch_size=32, size=None)
+    reader = reader_for(model, Encoded(model), dict, batch_size=32, size=None)
     task = Task(model, choose(default_measures(corpus.kind)))
     total, samples = Outcome[Sums](), list[Costs]()
     given = islice(CorpusBlocks(corpus, reader, windows=4), blocks + 1)

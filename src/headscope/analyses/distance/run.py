@@ -206,7 +206,7 @@ def distance(
             "seed": None if rows is None else seed,
         },
         about={"preset": preset},
-        inputs=Encoded(model, bare=True),
+        inputs=Encoded(model),
         size=BLOCK,
     )
 

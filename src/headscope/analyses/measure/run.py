@@ -120,7 +120,7 @@ def measure(
         | ({"implicit": True} if implicit else {}),
         identity={"measures": [one.name for one in chosen], "definitions": _exactly(chosen)},
         about={"measures": [_definition(one) for one in chosen], "by": unit, "unseen": notes},
-        inputs=Encoded(model, bare=_of_pieces(chosen)),
+        inputs=Encoded(model),
     )
 
 
@@ -140,11 +140,6 @@ def _expect_implicit(model: Model, measures: Sequence[Measure]) -> str:
         f"Figures are of implicit maps, as shares |M| of each row. {unmapped(model, [*calls, *mixed], ready)}"
     )
     return notes.strip()
-
-
-def _of_pieces(measures: Iterable[Measure]) -> bool:
-    """Whether no function among them may ask what the text says: tokens are read faster without it."""
-    return all(measure.pairs is None and measure.function is None for measure in measures)
 
 
 def _named(
