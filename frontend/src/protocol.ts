@@ -1087,10 +1087,10 @@ export interface ColumnInfo {
 /**
  * What stands in a column of the page: the figures of the column `of`, and what others say beside them.
  *
- * `draw` draws them in place of writing them: a ``bar`` from 0 to 1 with its interval and the baseline `base`, a
- * ``change`` to both sides of 0, an ``interval`` with its score, `base` and `chance`, or a ``range`` in figures;
- * a ``tint`` by its scale and with all that is known where `of` is a measure of the page; ``heads`` are those of the
- * table's `heads`, and a ``measure`` asks its section to show the one that `name` says.
+ * `draw` draws them in place of writing them: a ``bar`` from 0 to 1 with its interval, the baseline `base` and
+ * `chance` (in other units up to the most that there can be), a ``change`` to both sides of 0, or a ``range`` in
+ * figures; a ``tint`` by its scale and with all that is known where `of` is a measure of the page; ``heads`` are those
+ * of the table's `heads`, and a ``measure`` asks its section to show the one that `name` says.
  * Below a figure stand its interval (with `digits`, as the figures of other rows) and what the column `under` says,
  * behind it what `aside` says and, when it is pointed at, `title`. `label` stands above where it is other than the
  * column's. The column `name` names what is no head, or counts what stands behind a plus. `error` stands where there
@@ -1099,7 +1099,7 @@ export interface ColumnInfo {
 export interface CellInfo {
   of: string;
   label?: string;
-  draw?: "bar" | "change" | "interval" | "range" | "heads" | "measure" | "tint";
+  draw?: "bar" | "change" | "range" | "heads" | "measure" | "tint";
   low?: string;
   high?: string;
   base?: string;
@@ -1376,16 +1376,6 @@ export interface BlocksSection {
 }
 
 /**
- * What each measure means and how it was averaged.
- */
-export interface MethodsSection {
-  title: string;
-  about: string;
-  kind: "methods";
-  notes: string[];
-}
-
-/**
  * The model itself, to type and look: it is unpacked when a reader asks for it.
  */
 export interface StandaloneSection {
@@ -1573,7 +1563,6 @@ export interface PositionsSection {
 
 export type SectionInfo =
   | BlocksSection
-  | MethodsSection
   | StandaloneSection
   | MeasuresSection
   | HeadsSection

@@ -13,20 +13,23 @@ const rect = (name: string, x: number, width: number): SVGElement =>
 const drawing = (name: string, width: number, ...parts: SVGElement[]): SVGElement =>
   s("svg", { width, height: 16, viewBox: `0 0 ${width} 16`, class: name, "aria-hidden": "true" }, ...parts);
 
-/** From 0 to 1: a bar, its interval, and the baseline. */
+/** From 0 to 1, or to the most that there can be: a bar, its interval, the baseline and chance. */
 export function bar(
   value: number | null,
   low: number | null,
   high: number | null,
   base: number | null = null,
+  chance: number | null = null,
+  most = 1,
 ): SVGElement {
   const width = 112;
-  const at = (x: number): number => 1 + x * (width - 2);
+  const at = (x: number): number => 1 + clamp(x / most, 0, 1) * (width - 2);
+  const tick = (name: string, x: number | null, reach: number): SVGElement[] =>
+    x === null ? [] : [line(name, at(x), at(x), 8 - reach, 8 + reach)];
   const parts = [rect("track", 1, width - 2)];
-  if (value !== null) parts.push(rect("value", 1, value * (width - 2)));
+  if (value !== null) parts.push(rect("value", 1, at(value) - 1));
   if (low !== null && high !== null) parts.push(line("reach", at(low), at(high), 8, 8));
-  if (base !== null) parts.push(line("base", at(base), at(base), 1, 15));
-  return drawing("share", width, ...parts);
+  return drawing("share", width, ...parts, ...tick("base", base, 7), ...tick("chance", chance, 5));
 }
 
 /** From −1 to 1: to the right what A has more of, to the left what B has. */
@@ -38,28 +41,4 @@ export function change(share: number): SVGElement {
     ? [rect(share < 0 ? "minus" : "plus", Math.min(middle, end), Math.abs(end - middle))]
     : [];
   return drawing("change", width, rect("track", 1, width - 2), ...parts, line("zero", middle, middle, 2, 14));
-}
-
-interface Scored {
-  readonly units: string;
-  readonly score: number;
-  readonly low: number;
-  readonly high: number;
-  readonly threshold: number;
-  readonly chance: number;
-}
-
-/** From 0 to the most that there can be: the interval, the score, the bar it passed and chance. */
-export function interval({ units, score, low, high, threshold, chance }: Scored): SVGElement {
-  const width = 116;
-  const most = units === "share" ? 1 : Math.max(chance, high);
-  const at = (x: number): number => 4 + clamp(x / most, 0, 1) * (width - 8);
-  const tick = (x: number, name: string, reach: number): SVGElement => line(name, at(x), at(x), 8 - reach, 8 + reach);
-  const parts = [
-    line("axis", 4, width - 4, 8, 8),
-    tick(chance, "chance", 3),
-    tick(threshold, "bar", 6),
-    line("reach", at(low), at(high), 8, 8),
-  ];
-  return drawing("interval", width, ...parts, s("circle", { class: "score", cx: at(score), cy: 8, r: 3.4 }));
 }

@@ -115,11 +115,12 @@ def report_payload(
     low = {name: interval_of(dataset, name, confidence=confidence)[0] for name in names}
     where, here = seen(examples, names, value, layers, heads)
     corpus = _mapping(meta, "corpus")
+    measures = [_measure(dataset[name], name, halves=halves) for name in names]
     blobs = Blobs()
     made: list[Section] = [
         *sections,
         *absent(_mapping(meta, "absent")),
-        methods(corpus.get("document") or "", int(corpus.get("identical") or 0)),
+        methods(measures, corpus.get("document") or "", int(corpus.get("identical") or 0)),
     ]
     shown = [info for section in made if (info := section.info(blobs)) is not None]
     summary = Summary(
@@ -145,7 +146,7 @@ def report_payload(
         title=f"Where {model['name']} looks" if title is None else plain_text(title),
         model=model,
         corpus=_corpus(corpus),
-        measures=[_measure(dataset[name], name, halves=halves) for name in names],
+        measures=measures,
         layers=layers,
         heads=heads,
         value=blobs.plain(value),

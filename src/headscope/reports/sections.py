@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 
 from headscope.analyses.clusters import alike
+from headscope.core.counts import plural
+from headscope.reports.payload import MeasureInfo
 from headscope.views import blocks
 from headscope.views.blobs import Blobs
 from headscope.views.blocks import BlocksSection
@@ -16,13 +18,6 @@ from headscope.views.page import plain_text
 from headscope.views.payload import SectionInfo
 from headscope.views.section import Ready, Section
 from headscope.views.wire import StandalonePayload
-
-
-class MethodsSection(SectionInfo):
-    """What each measure means and how it was averaged."""
-
-    kind: Literal["methods"]
-    notes: list[str]
 
 
 class StandaloneSection(SectionInfo):
@@ -93,20 +88,35 @@ def absent(reasons: Mapping[str, Any]) -> list[Section]:
     return [Ready(info)]
 
 
-def methods(document: str, same: int = 0) -> Section:
+def methods(measures: Sequence[MeasureInfo], document: str, same: int = 0) -> Section:
     """What each figure means, what was taken as one document, and how many are the same as one before."""
     unit = f" (here {plain_text(document)})" if document else ""
-    return Ready(
-        MethodsSection(
-            kind="methods",
-            title="What each figure means",
-            about=f"Every figure is a mean over the corpus with its standard error, by document{unit}.",
-            notes=[
-                f"Standard errors are of the jackknife over documents{f'; {alike(same)}' if same else ''}.",
-                "The dashed line is what attention spread evenly over the visible tokens would give.",
-                "Bars of 0.5 are a convention.",
-                "Where a head gives part of its attention to a learned sink, or parks it on a token, its entropy and "
-                "its other shares are of what is left.",
-            ],
+    told: dict[str, str] = {}
+    for one in measures:
+        how = "share of attention" if one["units"] == "share" else one["units"]
+        over = (
+            f"mean over {one['by']}s" if one["by"] else "",
+            f"between {one['over']}" if one["over"] else "",
         )
+        parts = (one["description"], how, *over, one["source"])
+        told[f"{one['title']} ({one['name']})"] = " · ".join(filter(None, parts))
+    rows: Any = pd.DataFrame(measures).rename(columns={"name": "measure"})
+    info = blocks.section(
+        "methods",
+        "What each figure means",
+        f"Every figure is a mean over the corpus with its standard error, by document{unit}.",
+        [
+            blocks.table("measures", rows, [*rows], [], title="Measures"),
+            blocks.folded(
+                f"{plural(len(measures), 'measure')}, with units and sources", blocks.definitions(told)
+            ),
+        ],
+        [
+            f"Standard errors are of the jackknife over documents{f'; {alike(same)}' if same else ''}.",
+            "The dashed line is what attention spread evenly over the visible tokens would give.",
+            "Bars of 0.5 are a convention.",
+            "Where a head gives part of its attention to a learned sink, or parks it on a token, its entropy and "
+            "its other shares are of what is left.",
+        ],
     )
+    return Ready(info)

@@ -20,7 +20,7 @@ ROWS = 100
 TOKENS = 5
 """So many tokens of a cell have room."""
 
-_DRAWN = ("bar", "change", "interval")  # what other cells write
+_DRAWN = ("bar", "change")  # what other cells write
 
 
 def written(shown: Sequence[Block]) -> str:

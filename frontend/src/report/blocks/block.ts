@@ -9,8 +9,8 @@ export type Info = BlocksSection["blocks"][number];
 export interface Place {
   readonly host: Host;
   readonly section: string;
-  /** Draw blocks within another one. */
-  within(blocks: readonly Info[]): Drawn & { readonly roots: readonly HTMLElement[] };
+  /** Draw blocks within another one; whether all of them are pictures. */
+  within(blocks: readonly Info[]): Drawn & { readonly roots: readonly HTMLElement[]; readonly drawn: boolean };
 }
 
 export interface Made extends Drawn {

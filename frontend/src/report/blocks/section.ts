@@ -29,17 +29,20 @@ export function append(element: HTMLElement, blocks: readonly Info[], section: s
       settled: () => made.every(({ settled }) => settled?.() ?? true),
       tables: Object.assign({}, ...made.map(({ tables }) => tables)),
       picture: made.find(({ picture }) => picture)?.picture,
+      drawn: made.every(({ picture }) => picture),
     };
   };
-  const { roots, ...drawn } = within(blocks);
+  const { roots, drawn, ...all } = within(blocks);
+  const box = h("div");
+  element.append(box);
   for (const root of roots) {
     // What is folded stands beside what is folded.
-    const last = element.lastElementChild;
-    if (!root.matches("details")) element.append(root);
+    const last = box.lastElementChild;
+    if (!root.matches("details")) box.append(root);
     else if (last?.matches(".folds")) last.append(root);
-    else element.append(h("div.folds", {}, root));
+    else box.append(h("div.folds", {}, root));
   }
-  return drawn;
+  return drawn ? { ...all, picture: box } : all;
 }
 
 export const section: Section<BlocksSection> = (element, { name, blocks }, host) => append(element, blocks, name, host);

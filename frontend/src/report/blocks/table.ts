@@ -2,37 +2,17 @@
 
 import "./blocks.css";
 import type { CellInfo, TableBlock } from "../../protocol";
-import { errorFigure, plural, whole } from "../../scene/format";
-import { type Child, h } from "../../ui/dom";
-import { bar, change, interval as scored } from "../bars";
+import { plural, whole } from "../../scene/format";
+import { h } from "../../ui/dom";
 import { type Cell, same } from "../figures";
 import { parseFilter, type Searched } from "../filter";
 import type { Arranged, Host, Now } from "../host";
-import { firstHeads } from "../parts";
 import { ofMeasure, opens } from "../reasons";
-import { explained, meanings, word } from "../terms";
-import { figureTip, tipOn } from "../tip";
+import { meanings, word } from "../terms";
 import type { Block } from "./block";
 import { cases } from "./cases";
-import {
-  type Column,
-  columnsOf,
-  count,
-  digitsOf,
-  headOf,
-  interval,
-  isText,
-  ordered,
-  paperOf,
-  saved,
-  type Value,
-  written,
-} from "./values";
-
-/** The values of a row by column. */
-type Values = (name: string | undefined) => Value;
-
-const numeric = (value: Value): number | null => (typeof value === "number" ? value : null);
+import { Cells, numeric } from "./cells";
+import { type Column, columnsOf, count, headOf, isText, ordered, paperOf, saved, type Value } from "./values";
 
 /** So many rows are all shown; of more, the first few until the rest are asked for, and so many are printed. */
 const [MOST, FIRST, PRINTED] = [8, 5, 200];
@@ -42,6 +22,7 @@ const [STEP, NEAR] = [100, 800];
 export class Rows {
   readonly root: HTMLElement;
   private readonly columns: Map<string, Column>;
+  private readonly cells: Cells;
   /** Real inputs of the row that is chosen. */
   readonly list = h("div.cases");
   /** The rows that have been made: a large model has thousands of heads, of which few are looked at. */
@@ -70,13 +51,14 @@ export class Rows {
     private readonly host: Host,
   ) {
     this.columns = columnsOf(info);
+    this.cells = new Cells(info, this.columns, host);
     const { others = {}, heads = {} } = info;
     this.rows = info.shown ?? Array.from({ length: count(info) }, (_, row) => row);
     this.below = Array.from({ length: Object.values(others)[0]?.length ?? 0 }, (_, row) =>
       h(
         info.off === undefined ? "tr.plain" : "tr.off",
         { title: info.off || null },
-        ...this.cells(null, (name) => others[name ?? ""]?.[row] ?? null),
+        ...this.cells.of(null, (name) => others[name ?? ""]?.[row] ?? null),
       ),
     );
     const figures = [...this.columns.values()].filter((column) => !isText(column) && info.values[column.name]);
@@ -147,19 +129,13 @@ export class Rows {
     return this.made.get(this.found[at]!)!;
   };
 
-  private cellOf(row: number): Cell | null {
-    const head = headOf(this.info, row);
-    // A head of a part without figures has the name of another one that has some.
-    return head && !this.info.look ? this.host.figures.find(head.layer, head.head) : null;
-  }
-
   private stands(row: number, cell: Cell): boolean {
-    const own = this.cellOf(row);
+    const own = this.cells.cellOf(row);
     return own !== null && same(own, cell);
   }
 
   private choose(row: number): void {
-    const [cell, reason] = [this.cellOf(row), this.info.reasons[row]];
+    const [cell, reason] = [this.cells.cellOf(row), this.info.reasons[row]];
     if (!this.info.cases || !cell || !reason) return;
     for (const [other, element] of this.made) {
       element.classList.toggle("chosen", other === row);
@@ -234,7 +210,7 @@ export class Rows {
     const stop = rows.find(open) ?? rows[0];
     for (const row of rows) {
       const element = this.made.get(row)!;
-      if (this.cellOf(row)) element.setAttribute("aria-selected", String(open(row)));
+      if (this.cells.cellOf(row)) element.setAttribute("aria-selected", String(open(row)));
       const button = element.querySelector<HTMLElement>("th .headname");
       if (button) button.tabIndex = row === stop ? 0 : -1;
     }
@@ -252,7 +228,7 @@ export class Rows {
     const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     const own = (event.target as Element).closest("tr");
     const at = this.found.findIndex((row) => this.made.get(row) === own);
-    const cell = by && at >= 0 && at + by in this.found ? this.cellOf(this.found[at + by]!) : null;
+    const cell = by && at >= 0 && at + by in this.found ? this.cells.cellOf(this.found[at + by]!) : null;
     if (!cell) return;
     event.preventDefault();
     event.stopPropagation();
@@ -296,7 +272,7 @@ export class Rows {
   private row(row: number): HTMLElement {
     const { info, host } = this;
     const head = headOf(info, row);
-    const [cell, reason] = [this.cellOf(row), info.reasons[row]];
+    const [cell, reason] = [this.cells.cellOf(row), info.reasons[row]];
     const look = head && info.look;
     const show =
       look &&
@@ -319,112 +295,13 @@ export class Rows {
     return h(
       faint ? "tr.off" : head ? "tr" : "tr.plain",
       { title, ...attributes },
-      ...this.cells(row, (name) => info.values[name ?? ""]?.[row] ?? null),
+      ...this.cells.of(row, (name) => info.values[name ?? ""]?.[row] ?? null),
     );
   }
 
   /** Its figures are of measures of the page: each opens its head for itself. */
   private get tinted(): boolean {
     return this.info.cells.some(({ draw }) => draw === "tint");
-  }
-
-  private cells(row: number | null, value: Values): HTMLElement[] {
-    return this.info.cells.map((cell, at) => (at === 0 ? this.first(cell, row, value) : this.cell(cell, row, value)));
-  }
-
-  private first({ of, draw, name, aside }: CellInfo, row: number | null, value: Values): HTMLElement {
-    const { info, host } = this;
-    const head = row === null ? null : headOf(info, row);
-    const text = of === "head" && head ? head.name : String(value(name ?? of) ?? "");
-    const pressed = head && (info.look !== undefined || host.figures.find(head.layer, head.head));
-    const measure = draw === "measure" ? String(value(name)) : null;
-    const beside = aside === "paper" && row !== null ? `  ${paperOf(info, row)}` : value(aside);
-    return h(
-      row === null ? "th.wraps" : "th",
-      { scope: "row" },
-      ...(measure !== null
-        ? [this.shows(measure, String(value(of)))]
-        : pressed
-          ? [h("button.headname", { type: "button", "aria-pressed": info.cases ? "false" : null }, text)]
-          : explained(text, host)),
-      beside !== null && h("span.dim", {}, String(beside)),
-    );
-  }
-
-  // Asks the section to show a measure, which is called what it is in the rest of the report.
-  private shows(name: string, title: string): HTMLElement {
-    const { figures } = this.host;
-    const text = figures.has(name) ? figures.measure(name).info.title : title;
-    const onclick = (event: Event): void => {
-      event.stopPropagation();
-      this.root.dispatchEvent(new CustomEvent("measure", { detail: name, bubbles: true }));
-    };
-    return h("button.link", { type: "button", title: "Show in the map", onclick }, text);
-  }
-
-  private cell(cell: CellInfo, row: number | null, value: Values): HTMLElement {
-    const { of, draw, low, high, base, chance, name, under, aside, error, title, digits, tone } = cell;
-    const column = this.columns.get(of)!;
-    const own = value(of);
-    const [from, to] = [numeric(value(low)), numeric(value(high))];
-    const ranged = from !== null && to !== null;
-    if (row === null && (draw || !this.info.others?.[of])) return h("td");
-    if (draw === "heads") return h("td.links", {}, ...firstHeads(this.info.heads![of]![row!]!, this.host));
-    if (of === "paper") return h("td.dim", {}, row === null ? "" : paperOf(this.info, row));
-    if (draw === "bar") return h("td.graph", {}, bar(numeric(own), from, to, numeric(value(base))));
-    if (draw === "change") return h("td.graph", {}, change((numeric(own) ?? NaN) / (cell.most ?? this.most(of))));
-    const places = digitsOf(this.info, row);
-    const figured = column.format === "figure" && places ? { digits: places, ...column } : column;
-    if (draw === "range") return h("td.n", {}, ranged ? `${written(figured, from)} – ${written(figured, to)}` : "–");
-    if (draw === "interval") {
-      const [score, threshold, even] = [own, value(base), value(chance)].map((each) => numeric(each) ?? NaN);
-      const units = value(this.info.units) === "share" ? "share" : "";
-      const drawn = { units, score: score!, low: from ?? NaN, high: to ?? NaN, threshold: threshold!, chance: even! };
-      return h("td.graph", {}, scored(drawn));
-    }
-    const head = column.format === "head" && row !== null ? headOf(this.info, row) : null;
-    const beside = value(under);
-    const [plus, spread] = [numeric(value(name)), numeric(value(error))];
-    const rounded = { ...column, digits: digits ?? column.digits };
-    const classed = ["td", !isText(column) && column.format !== "head" && "n", tone].filter(Boolean).join(".");
-    const texts: Child[] = [
-      ...(head
-        ? this.info.cells[0]!.draw === "measure"
-          ? [h("button.headname", { type: "button" }, head.name)]
-          : [h("b", {}, head.name), h("span.dim", {}, `  ${paperOf(this.info, row!)}`)]
-        : [written(row === null ? rounded : figured, own)]),
-      value(aside) !== null && h("span.dim", {}, String(value(aside))),
-      plus !== null && ` + ${whole(plus)}`,
-      ranged && h("span.range", {}, interval({ ...figured, digits: digits ?? figured.digits }, from, to)),
-      !ranged && spread !== null && h("span.range", {}, `± ${errorFigure(spread)}`),
-      beside !== null && own !== null && h("span.range", {}, String(beside)),
-    ];
-    const shown = draw === "tint" && row !== null && this.tint(of, this.cellOf(row)!);
-    return h(classed as "td", { title: this.titleOf(title, value), ...shown }, ...texts);
-  }
-
-  // A wash of colour by the scale of a measure of the page, and all that is known of the figure.
-  private tint(name: string, cell: Cell) {
-    const { figures } = this.host;
-    const measure = figures.measure(name);
-    const value = measure.value(cell);
-    return {
-      "data-measure": name,
-      style: Number.isFinite(value) ? `--v:${Math.round(100 * measure.scale.tint(value))}%` : null,
-      ...tipOn(this.host, () => figureTip(figures, measure, cell)),
-    };
-  }
-
-  // What a text says, or a figure: `p = .001`.
-  private titleOf(name: string | undefined, value: Values): string | null {
-    const [column, own] = [name && this.columns.get(name), value(name)];
-    if (!column || own === null) return null;
-    return typeof own === "string" ? own : `${column.label} = ${written(column, own)}`;
-  }
-
-  // What fills half of the drawing of a change.
-  private most(name: string): number {
-    return Math.max(1e-9, ...(this.info.values[name] ?? []).map((each) => Math.abs(numeric(each) ?? 0)));
   }
 }
 

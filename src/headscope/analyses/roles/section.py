@@ -268,7 +268,7 @@ def _table(table: Any, shown: Any, why: Mapping[str, str], seen: Mapping[str, Se
         CellInfo(
             of="score",
             label="",
-            draw="interval",
+            draw="bar",
             low="ci_low",
             high="ci_high",
             base="threshold",
