@@ -10,8 +10,8 @@ import torch
 
 import headscope as hs
 from headscope.analyses.roles.copying import copying
+from headscope.analyses.roles.run import repeated_tokens
 from headscope.analyses.roles.statistics import NONE, every, named
-from headscope.analyses.roles.synthetic import repeated_tokens
 from headscope.models import Model
 from tests.helpers.planted_induction import WORDS, circuit
 

@@ -17,8 +17,7 @@ import headscope as hs
 from headscope.analyses.roles.statistics import ROLES
 from headscope.core.tokens import Tokens
 from headscope.measures.choose import GROUPS, row_statistic, surface
-from headscope.measures.measure import Measure
-from headscope.measures.sources import BIBTEX
+from headscope.measures.measure import BIBTEX, Measure
 from headscope.models.perceive import WHAT
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -138,7 +137,7 @@ INTRODUCTIONS = {
     "marked by a first pass over the corpus (`headscope.runs.rare.with_rarest`); `hs.roles` makes it. The paper's "
     "syntactic heads need trees, and are not among these.",
     "synthetic": "What a head does by matching tokens, for "
-    "`headscope.analyses.roles.synthetic.repeated_tokens(model)`; the "
+    "`headscope.analyses.roles.run.repeated_tokens(model)`; the "
     "definitions hold for any text.",
     "conversation": "Whether a head looks at what it was given or at its own words, in answers: tokens that "
     "`headscope.generate` wrote, or that a log's `token_ids` name, else what the `assistant` says in a conversation. "

@@ -10,7 +10,7 @@ import pytest
 import headscope as hs
 from headscope.analyses.composition.run import CompositionWork
 from headscope.analyses.composition.section import LOOKED_AT, SEQUENCES, TOKENS, section
-from headscope.analyses.roles.synthetic import repeated_tokens
+from headscope.analyses.roles.run import repeated_tokens
 from headscope.analyses.study import Study
 from headscope.models import Model
 from headscope.views.blobs import Blobs

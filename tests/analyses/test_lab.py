@@ -13,8 +13,7 @@ import torch
 
 import headscope as hs
 from headscope.analyses.lab.answers import places
-from headscope.analyses.lab.run import LABS, lesson
-from headscope.analyses.lab.tune import fine_tuned
+from headscope.analyses.lab.run import LABS, fine_tuned, lesson
 from headscope.errors import InputError
 from headscope.models import Model
 from tests.helpers.standalone_models import model_of

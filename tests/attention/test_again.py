@@ -15,7 +15,7 @@ from headscope.attention.objective import objective
 from headscope.attention.recompute import layers_again
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording
-from headscope.runs import passes
+from headscope.runs import task as passes
 
 TEXTS = ["The keys to the old cabinet were lost.", "Once there was a cat, and it slept."]
 

@@ -11,8 +11,7 @@ from urllib.parse import urlencode
 import pytest
 
 import headscope as hs
-from headscope.analyses.lab.run import LABS, Lab, lacking
-from headscope.analyses.lab.tune import fine_tuned
+from headscope.analyses.lab.run import LABS, Lab, fine_tuned, lacking
 from headscope.models import Model
 from tests.helpers.standalone_models import model_of
 

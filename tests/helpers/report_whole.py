@@ -9,7 +9,7 @@ import pandas as pd
 import xarray as xr
 
 from headscope.analyses.cards.section import Cards, ExampleCard, ShownExample
-from headscope.analyses.distance.section import HeadPlane
+from headscope.analyses.distance.run import HeadPlane
 from headscope.analyses.measure.section import classes
 from headscope.analyses.roles.section import Roles
 from headscope.analyses.roles.statistics import COLUMNS

@@ -22,7 +22,7 @@ import pytest
 
 from headscope import cli
 from headscope.errors import InputError
-from headscope.live.frames import pack, unpack
+from headscope.live.server import pack, unpack
 from headscope.live.session import Live
 from headscope.models import Model
 from tests.helpers.patience import PATIENCE

@@ -16,7 +16,7 @@ import headscope as hs
 from headscope.attention.objective import objective
 from headscope.core.maps import AttentionMaps
 from headscope.live import session
-from headscope.live.frames import pack
+from headscope.live.server import pack
 from headscope.live.session import Live
 from headscope.models import Model
 from headscope.models.weights import reinitialise

@@ -7,8 +7,7 @@ import re
 import pytest
 
 from headscope.errors import InputError
-from headscope.measures.measure import pair_measure
-from headscope.measures.sources import BIBTEX, bibtex
+from headscope.measures.measure import BIBTEX, bibtex, pair_measure
 
 
 @pytest.mark.parametrize("key", BIBTEX)

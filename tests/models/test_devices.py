@@ -16,7 +16,8 @@ import headscope as hs
 from headscope import contribution, corpora
 from headscope.errors import InputError, ModelError
 from headscope.models import Model
-from headscope.runs import batches, passes
+from headscope.runs import batches
+from headscope.runs import task as passes
 from headscope.runs.identity import weights
 from tests.helpers.presence import needs
 from tests.helpers.small_models import save_llama

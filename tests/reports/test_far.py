@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from headscope.reports.far import far
+from headscope.reports.summary import far
 
 
 def said(values: dict[str, Any], chance: dict[str, Any]) -> list[tuple[str | None, str, str]]:

@@ -13,7 +13,7 @@ import transformers
 
 import headscope as hs
 from headscope.analyses.distance.arrangement import head_map
-from headscope.analyses.reproduce import Typed
+from headscope.analyses.study import Typed
 from headscope.core.heads import Head
 from headscope.errors import CorpusError, InputError
 from headscope.measures.choose import choose
@@ -200,7 +200,7 @@ def test_a_section_that_fails_takes_no_other_with_it(demo: Model, monkeypatch: A
     def fail(*_: Any, **__: Any) -> Any:
         raise ValueError("out of <memory>\nand more")
 
-    monkeypatch.setattr("headscope.analyses.distance.section.distance", fail)
+    monkeypatch.setattr("headscope.analyses.distance.run.distance", fail)
     corpus = hs.corpora.texts(TEXTS)
     page = hs.report(demo, corpus, examples=2, sections=["roles", "clusters", "cards"], progress=True)
     found = sections(page)

@@ -19,7 +19,7 @@ from headscope.errors import HeadscopeError, HeadscopeWarning, InputError, Model
 from headscope.runs.checkpoint import SentBlock
 from headscope.runs.engines import dispatch, worker
 from headscope.runs.engines.dispatch import AHEAD, DEATHS, WINDOW, Dispatch, Slot
-from headscope.runs.engines.transfer import answer
+from headscope.runs.engines.worker import answer
 
 ABOUT = {"threads": 1}
 

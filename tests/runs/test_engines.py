@@ -35,8 +35,7 @@ from headscope.models import Model
 from headscope.runs.engines import engine_of, processes
 from headscope.runs.engines.dispatch import Dispatch
 from headscope.runs.engines.processes import parse
-from headscope.runs.engines.transfer import Setup, answer, answered, packed, save
-from headscope.runs.engines.worker import prepare
+from headscope.runs.engines.worker import Setup, answer, answered, packed, prepare, save
 from headscope.runs.identity import installed
 from headscope.runs.task import Task
 from tests.helpers.forked import forked

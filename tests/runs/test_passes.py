@@ -18,7 +18,7 @@ from headscope.errors import InputError, RefusedError
 from headscope.measures.choose import choose
 from headscope.measures.dataset import table
 from headscope.models import Model
-from headscope.runs import passes
+from headscope.runs import task as passes
 from headscope.runs.task import Task
 from tests.helpers.families import build, corpus_of, family, half_square
 from tests.helpers.small_models import sizes

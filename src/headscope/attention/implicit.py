@@ -21,9 +21,9 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from headscope.attention.places import Places
 from headscope.attention.record import IMPLICIT, AttentionRecord, Hook
 from headscope.attention.recording import Hooks, afresh, evaluating
+from headscope.attention.watch import Places
 from headscope.errors import RefusedError
 
 NO_MIXER = (

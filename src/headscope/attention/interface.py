@@ -26,9 +26,9 @@ from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedM
 from transformers.configuration_utils import PreTrainedConfig
 from transformers.integrations import sdpa_attention
 
-from headscope.attention.places import Places
+from headscope.attention.recompute import Borrowed, Scope, before_forward
 from headscope.attention.record import AttentionRecord, Hook, shaped
-from headscope.attention.scope import Borrowed, Scope, before_forward
+from headscope.attention.watch import Places
 from headscope.errors import RefusedError
 from headscope.models.weights import main_device
 

@@ -14,8 +14,7 @@ from headscope.core.counts import plural
 from headscope.corpora.arrays import broken, is_json
 from headscope.corpora.files import LONGEST_LINE, Files, Line
 from headscope.corpora.formats import format_of
-from headscope.corpora.marks import HEAD, table
-from headscope.corpora.sources import form_of, readable, suffix_of
+from headscope.corpora.sources import HEAD, form_of, readable, suffix_of, table
 from headscope.errors import CorpusError, InputError
 
 MAIN = ("text", "words", "tokens", "messages", "prompt_token_ids")

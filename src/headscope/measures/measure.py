@@ -9,13 +9,17 @@ make a measure of your own from one function:
 ...     earlier = np.arange(len(tokens)) < queries[:, None]
 ...     return earlier & (tokens.ids == tokens.ids[queries, None])
 >>> headscope.measure(model, corpus, measures=["entropy", same_piece])
+
+Where measures come from: BibTeX entries by key, for `Measure.cite`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
 from inspect import signature
 from typing import Any, Literal
 
@@ -26,7 +30,26 @@ from headscope.core.maps import AttentionMaps
 from headscope.core.tokens import Tokens
 from headscope.core.validation import validated
 from headscope.errors import InputError
-from headscope.measures.sources import bibtex
+
+_TEXT = (files("headscope.measures") / "sources.bib").read_text("utf-8")
+
+BIBTEX: Mapping[str, str] = {
+    entry[entry.index("{") + 1 : entry.index(",")]: entry for entry in re.split(r"\n\n(?=@)", _TEXT.strip())
+}
+"""The entries of ``sources.bib``. A key is the first author and the year in which the work first appeared."""
+
+
+def bibtex(keys: Iterable[str]) -> str:
+    """The entries of some keys, in their order, a blank line between them; empty for none.
+
+    Raises `InputError` for a key that is not in `BIBTEX`.
+    """
+    wanted = list(dict.fromkeys(keys))
+    for key in wanted:
+        if key not in BIBTEX:
+            raise InputError(f"sources: expected one of {', '.join(BIBTEX)}, found {key!r}")
+    return "\n\n".join(BIBTEX[key] for key in wanted)
+
 
 Statistic = Literal["offset", "mass", "entropy", "largest", "pairs", "rows"]
 Rows = Literal["all", "reach", "choice", "first", "class", "not class", "pairs"]
@@ -72,7 +95,7 @@ class Measure:
         function: of the statistic ``rows``.
         matrix: what the rows are of: attention weights α; the gradient's size ``|∂L/∂α|``; or the norms
             ``‖α f(x)‖`` of what each key contributes, as shares of their row.
-        keys: names of its sources in `headscope.measures.sources`.
+        keys: names of its sources in `headscope.measures.measure`.
         requires: classes of tokens without which the measure says nothing, beside those that it names.
         example: makes maps of one head on which ``docs/measures.md`` works it out; None: one of that page's does.
     """
@@ -217,7 +240,7 @@ def pair_measure(
             that gives them nothing has 0. By default all weights count as they are.
         needs: classes of tokens without which it says nothing, such as ``patch`` (tokens with an area of a picture).
         source: the paper and its section; None: no paper's.
-        keys: names of its sources in `headscope.measures.sources`, for `Measure.cite`.
+        keys: names of its sources in `headscope.measures.measure`, for `Measure.cite`.
         example: makes maps of one head on which its figure can be worked out on paper.
 
     >>> @hs.pair_measure("same_piece", "Mass on earlier copies of the same piece.")

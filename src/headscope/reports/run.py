@@ -11,8 +11,7 @@ from itertools import islice
 from headscope.analyses import analyses
 from headscope.analyses.cards.section import MAPS
 from headscope.analyses.record import Analysis, Entry, entries
-from headscope.analyses.reproduce import Typed
-from headscope.analyses.study import EXAMPLE_TOKENS, Study, strange, told_once
+from headscope.analyses.study import EXAMPLE_TOKENS, Study, Typed, strange, told_once
 from headscope.attention.load import load
 from headscope.core.failures import reason
 from headscope.core.tokens import Kind

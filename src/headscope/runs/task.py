@@ -1,26 +1,219 @@
-"""What is measured of which model: a batch of inputs becomes sums over rows, a block of batches sums that merge."""
+"""What is measured of which model: a batch of inputs becomes sums over rows, a block of batches sums that merge.
+
+Passes over a batch that reduce a matrix a layer to sums over rows: weights, gradients or norms.
+
+- weights: the model runs its own fused attention, and each call's statistics are computed beside it;
+- gradient: the size of ``∂L/∂α``, where L is an objective's number for each input
+  (`headscope.attention.objective`); Clark et al. 2019, section 3.2 and figure 3. A batch runs in parts whose
+  weights number at most `GRADIENT_WEIGHTS`;
+- norm: ``‖α f(x)‖``, what each key's transformed vector contributes, as a share of its row's sum, with
+  ``f(x) = (x W_V + b_V) W_O`` (Kobayashi et al. 2020, section 2.2, equation 6). One layer at a time.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import get_args
 
-from headscope.attention.objective import Objective, objective
+import torch
+from torch import Tensor
+
+from headscope.attention.implicit import through_mixers
+from headscope.attention.neurons import Projections
+from headscope.attention.objective import Objective, Prepared, objective
+from headscope.attention.recompute import layers_again
 from headscope.attention.record import AttentionRecord
+from headscope.attention.recording import recording
 from headscope.core.tokens import Tokens
 from headscope.corpora import Example
-from headscope.errors import InputError
+from headscope.errors import InputError, RefusedError
 from headscope.measures.measure import Matrix, Measure
 from headscope.measures.sums import By, Documents, Sums
 from headscope.measures.surface import SMOOTHING, Preset, prepared
 from headscope.models import Model
-from headscope.models.weights import not_finite
-from headscope.runs import passes
+from headscope.models.weights import LARGE, expect_finite, not_finite, size_of
 from headscope.runs.batches import tokens_of, worked
-from headscope.runs.rows import Found, RowSums, by_matrix
+from headscope.runs.forward import foreign, forward, hand_back
+from headscope.runs.rows import Found, RowSums, by_matrix, side_by_side
+
+GRADIENT_WEIGHTS = 1 << 25
+"""Most weights, of all layers, whose gradients are computed together; an input that has more runs alone."""
+
+
+Make = Callable[[Sequence[Tokens]], RowSums]
+"""Begins the sums of some inputs."""
+
+Keep = Callable[[AttentionRecord], None]
+"""Is shown the attention of a pass whose weights are measured."""
+
+
+def weights(
+    model: Model,
+    inputs: Sequence[Tokens],
+    make: Make,
+    *,
+    token_types: bool = True,
+    keep: Keep | None = None,
+    implicit: bool = False,
+) -> Found:
+    """Reduce the weights of each layer as the model runs. `keep` is shown each call that is reduced.
+
+    With `implicit` they are those of implicit maps, in place of attention.
+    """
+    rows = make(inputs)
+
+    def reduce(record: AttentionRecord) -> None:
+        if keep is not None and not foreign(record, inputs):
+            keep(record)
+        rows.reduce(record)
+
+    watch = through_mixers if implicit else partial(recording, fused=True)
+    with torch.no_grad(), watch(model.backbone, reduce):
+        forward(model, inputs, token_types=token_types)
+    return rows.close()
+
+
+def gradient(
+    objective: Objective, inputs: Sequence[Tokens], make: Make, *, token_types: bool = True
+) -> Found:
+    """Reduce ``|∂L/∂α|`` of each layer, where L is the sum of the inputs' numbers."""
+    sums: list[Found] = []
+    for part in parts(objective.model, inputs):
+        batch = inputs[part]
+        rows = make(batch)
+        _, records, slopes = slopes_of(objective.prepare(batch, token_types=token_types))
+        for record, slope in zip(records, slopes, strict=True):
+            rows.reduce_matrix(record, slope.abs(), "gradient")
+        sums.append(rows.close())
+    return side_by_side(sums)
+
+
+def slopes_of(batch: Prepared) -> tuple[Tensor, list[AttentionRecord], list[Tensor]]:
+    """Each input's number, the self-attention calls of the pass, and ``∂ number / ∂ α`` of each.
+
+    A slope ``[batch head query key]`` is 0 where the number does not depend on the weights, and where a key is
+    hidden: from padding, and from what stands before it in a causal model.
+    """
+    records: list[AttentionRecord] = []
+    given: list[Tensor] = []
+
+    def keep(record: AttentionRecord) -> Tensor | None:
+        if foreign(record, batch.tokens):
+            return None
+        if record.given is None:
+            raise RefusedError(
+                f"{record.module}: runs a fused kernel, so no weights are in its graph; "
+                "load it with eager attention"
+            )
+        records.append(record)
+        leaf = None if record.given.requires_grad else record.given.detach().requires_grad_()
+        given.append(record.given if leaf is None else leaf)
+        return leaf
+
+    module = batch.objective.module
+    hand_back(module)
+    recomputing = layers_again(module, keep) if size_of(module) > LARGE else nullcontext(keep)
+    with torch.enable_grad(), recomputing as hook, recording(module, hook):
+        numbers = batch.run()
+        if not numbers.requires_grad:
+            slopes: Sequence[Tensor] = [torch.zeros_like(weights) for weights in given]
+        else:
+            slopes = torch.autograd.grad(numbers.sum(), given, allow_unused=True, materialize_grads=True)
+    hidden = [slope * _seen(record, batch.tokens) for slope, record in zip(slopes, records, strict=True)]
+    return (
+        numbers.detach(),
+        [_light(record, slope) for record, slope in zip(records, slopes, strict=True)],
+        hidden,
+    )
+
+
+def norm(model: Model, inputs: Sequence[Tokens], make: Make, *, token_types: bool = True) -> Found:
+    """Reduce the shares of ``‖α f(x)‖`` of each layer. Raises `RefusedError` where W_O cannot be told."""
+    module, rows = model.backbone, make(inputs)
+    projections = Projections(module)
+    waiting: list[AttentionRecord] = []
+
+    def settle() -> None:
+        for record in waiting:
+            norms = projections.norms(record)
+            if norms is None:
+                expect_finite(model.name, model.module)  # of NaN no projection can be told
+                raise RefusedError(
+                    f"{record.module}: its output projection could not be told, so no norms of what keys contribute"
+                )
+            rows.reduce_matrix(record, _shares(norms), "norm")
+        waiting.clear()
+        projections.forget()
+
+    def keep(record: AttentionRecord) -> None:
+        if not foreign(record, inputs):
+            settle()
+            waiting.append(record)
+            projections.expect(record)
+
+    with torch.no_grad(), projections.watching(), recording(module, keep):
+        forward(model, inputs, token_types=token_types)
+        settle()
+    return rows.close()
+
+
+def parts(model: Model, inputs: Sequence[Tokens], most: int = 0) -> list[slice]:
+    """Runs of inputs whose weights of all layers number at most `most` (by default `GRADIENT_WEIGHTS`).
+
+    Of a model larger than `LARGE` each input is a run: what every layer keeps for the way back is more than its maps.
+    """
+    if size_of(model.module) > LARGE:
+        return [slice(place, place + 1) for place in range(len(inputs))]
+    config = model.text_config
+    heads = int(getattr(config, "num_attention_heads", 0) or 12) * int(
+        getattr(config, "num_hidden_layers", 0) or 12
+    )
+    runs: list[slice] = []
+    start = 0
+    while start < len(inputs):
+        stop, width = start, 0
+        while stop < len(inputs):
+            width = max(width, len(inputs[stop]))
+            if stop > start and (stop + 1 - start) * heads * width**2 > (most or GRADIENT_WEIGHTS):
+                break
+            stop += 1
+        runs.append(slice(start, stop))
+        start = stop
+    return runs
+
+
+def _seen(record: AttentionRecord, tokens: Sequence[Tokens]) -> Tensor:
+    """Which weights count ``[batch|1 head|1 query key]``: no padding, nothing hidden."""
+    _, _, queries, keys = record.shape
+    device = record.q.device
+    seen = (
+        torch.arange(keys, device=device)
+        < torch.tensor([len(item) for item in tokens], device=device)[:, None]
+    )
+    counted = seen[:, None, None, :]
+    if queries == keys:
+        counted = counted & seen[:, None, :, None]
+    visible = record.visible()
+    return counted if visible is None else counted & visible
+
+
+def _light(record: AttentionRecord, slope: Tensor) -> AttentionRecord:
+    """A record without the graph of its pass."""
+    q, k = record.q.detach(), record.k.detach()
+    mask = None if record.mask is None else record.mask.detach()
+    given = None if record.given is None else record.given.detach()
+    return replace(record, q=q, k=k, v=None, mask=mask, bias=None, sinks=None, given=given)
+
+
+def _shares(norms: Tensor) -> Tensor:
+    """Norms as shares of their row; a row of zeros stays one."""
+    total = norms.sum(-1, keepdim=True)
+    return norms / torch.where(total > 0, total, 1.0)
+
 
 _MATRICES: tuple[Matrix, ...] = get_args(Matrix)
 _ROUTE, _OBJECTIVE = "route ", "objective "
@@ -81,7 +274,7 @@ class Task:
             counts |= {f"{_OBJECTIVE}{name}": sums.counts["examples"] for name in self.objective.names}
         return replace(sums, counts=sums.counts + Counter(counts))
 
-    def measured(self, batch: Sequence[Example], keep: passes.Keep | None = None) -> Found:
+    def measured(self, batch: Sequence[Example], keep: Keep | None = None) -> Found:
         """The sums over rows of one batch. Raises `RunError` for an input whose attention is not finite.
 
         `keep` is shown the attention whose weights are measured.
@@ -92,7 +285,7 @@ class Task:
                 raise not_finite(self.model.name, self.model.module, f"{example.place}: attention")
         return rows
 
-    def run(self, inputs: Sequence[Tokens], keep: passes.Keep | None = None) -> Found:
+    def run(self, inputs: Sequence[Tokens], keep: Keep | None = None) -> Found:
         """The sums over rows of one batch of inputs: one pass for the measures of each matrix."""
         tokens = [prepared(item, self.preset) for item in inputs]
         types = self.preset is None
@@ -106,15 +299,15 @@ class Task:
             )
             if matrix == "weights":
                 changed = partial(make, change=self.change)
-                results[matrix] = passes.weights(
+                results[matrix] = weights(
                     self.model, tokens, changed, token_types=types, keep=keep, implicit=self.implicit
                 )
             elif matrix == "norm":
-                results[matrix] = passes.norm(self.model, tokens, make, token_types=types)
+                results[matrix] = norm(self.model, tokens, make, token_types=types)
             else:
                 if self.objective is None:
                     self.objective = objective(self.model)
-                results[matrix] = passes.gradient(self.objective, tokens, make, token_types=types)
+                results[matrix] = gradient(self.objective, tokens, make, token_types=types)
         return by_matrix(results, self.measures)
 
 

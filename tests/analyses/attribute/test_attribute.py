@@ -18,7 +18,7 @@ import transformers
 from torch import Tensor, nn
 
 import headscope as hs
-from headscope.analyses.attribute import statistics
+from headscope.analyses.attribute import run as statistics
 from headscope.errors import InputError, RefusedError
 from headscope.measures.dataset import description
 from headscope.models import Model

@@ -19,7 +19,7 @@ from headscope.analyses.distance.arrangement import (
     same_layer,
     tree,
 )
-from headscope.analyses.distance.section import HeadPlane
+from headscope.analyses.distance.run import HeadPlane
 from headscope.analyses.distance.statistics import PairDocuments, dataset
 from headscope.core.heads import Head
 from headscope.errors import InputError

@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose
 
 import headscope as hs
 from headscope.analyses.roles.copying import copying
+from headscope.analyses.roles.run import repeated_tokens
 from headscope.analyses.roles.statistics import every, named
-from headscope.analyses.roles.synthetic import repeated_tokens
 from headscope.attention.residual import effects
 from tests.helpers.planted_induction import circuit
 from tests.helpers.small_models import sizes

@@ -13,7 +13,8 @@ from numpy.testing import assert_allclose
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
 import headscope as hs
-from headscope.analyses.roles import copying, run, synthetic
+from headscope.analyses.roles import copying, run
+from headscope.analyses.roles import run as synthetic
 from headscope.analyses.roles.offsets import look
 from headscope.analyses.roles.run import look_off, measured_off, off_sink
 from headscope.analyses.roles.statistics import NONE, every, named, roles_of, sinks

@@ -11,8 +11,8 @@ import torch
 
 import headscope as hs
 from headscope.analyses.roles.copying import copying
+from headscope.analyses.roles.run import repeated_tokens
 from headscope.analyses.roles.statistics import COLUMNS, NONE, sinks
-from headscope.analyses.roles.synthetic import repeated_tokens
 from headscope.errors import InputError
 from headscope.models import Model
 from headscope.runs.rare import with_rarest

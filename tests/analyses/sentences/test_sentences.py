@@ -13,7 +13,7 @@ from scipy import stats
 
 import headscope as hs
 from headscope.analyses.sentences import run as statistics
-from headscope.analyses.sentences.split import split
+from headscope.analyses.sentences.run import split
 from headscope.attention.record import AttentionRecord
 from headscope.errors import InputError
 from headscope.models import Model

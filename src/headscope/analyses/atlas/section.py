@@ -12,7 +12,7 @@ import xarray as xr
 
 from headscope.analyses.cards.section import CardInfo, cards
 from headscope.analyses.distance import arrangement
-from headscope.analyses.distance.section import distances
+from headscope.analyses.distance.run import distances
 from headscope.analyses.roles.section import known_roles
 from headscope.analyses.roles.statistics import roles_of
 from headscope.analyses.study import Study

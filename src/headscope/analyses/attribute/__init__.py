@@ -11,6 +11,6 @@ ANALYSIS = Analysis(
     heading="Why",
     positions={"TEXT": "What the model reads."},
     axis="source",
-    section="statistics:findings",
-    table="statistics:table",
+    section="run:findings",
+    table="run:table",
 )

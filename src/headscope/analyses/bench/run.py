@@ -22,7 +22,7 @@ from headscope.analyses.measure.run import measure
 from headscope.analyses.probes.run import probe
 from headscope.analyses.result import table
 from headscope.analyses.roles.retrieval.run import retrieval
-from headscope.analyses.roles.synthetic import repeated_tokens
+from headscope.analyses.roles.run import repeated_tokens
 from headscope.attention.one import capture
 from headscope.core.arrays import AnyFloats, Bools, Floats
 from headscope.core.counts import plural

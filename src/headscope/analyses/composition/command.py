@@ -37,7 +37,7 @@ def run(
     from headscope.analyses.composition.run import composition
     from headscope.analyses.reads.run import reads
     from headscope.analyses.roles.retrieval.run import needle_examples
-    from headscope.analyses.roles.synthetic import repeated_tokens
+    from headscope.analyses.roles.run import repeated_tokens
 
     inputs = repeated_tokens(model, sequences=repeated) if repeated else corpus
     if needles:

@@ -13,11 +13,11 @@ import xarray as xr
 
 from headscope.analyses.composition import statistics
 from headscope.analyses.composition.run import CompositionWork, composition
+from headscope.analyses.roles.run import repeated_tokens
 from headscope.analyses.roles.section import known_roles, of_role
 from headscope.analyses.roles.statistics import SINK, roles_of
-from headscope.analyses.roles.synthetic import repeated_tokens
 from headscope.analyses.study import Study
-from headscope.analyses.writes.section import COPIES, written
+from headscope.analyses.writes.run import COPIES, written
 from headscope.analyses.writes.statistics import table as writes_table
 from headscope.attention.one import prepare
 from headscope.attention.stream import Reader

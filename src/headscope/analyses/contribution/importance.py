@@ -34,7 +34,7 @@ from headscope.models import Model
 from headscope.models.weights import not_finite
 from headscope.runs.batches import tokens_of
 from headscope.runs.options import COMMAND, RunOptions
-from headscope.runs.passes import parts, slopes_of
+from headscope.runs.task import parts, slopes_of
 
 NAME = "importance"
 

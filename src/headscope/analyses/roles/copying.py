@@ -33,7 +33,7 @@ def copying(model: Model, repeated: Sequence[Example]) -> xr.Dataset | str:
 
     Args:
         model: from `headscope.load`.
-        repeated: from `headscope.analyses.roles.synthetic.repeated_tokens`; the first `SEQUENCES` are read.
+        repeated: from `headscope.analyses.roles.run.repeated_tokens`; the first `SEQUENCES` are read.
 
     Returns:
         Figures over ``(layer, head)`` as `headscope.measure` gives them.

@@ -99,7 +99,7 @@ def every(*datasets: xr.Dataset, confidence: float = 0.95) -> pd.DataFrame:
     Args:
         datasets: of one model, from `headscope.measure`; a measure is taken from the first that has it.
             Induction and duplicate token are meant to be measured on repeated random tokens
-            (`headscope.analyses.roles.synthetic`), retrieval on needles (`headscope.retrieval`).
+            (`headscope.analyses.roles.run`), retrieval on needles (`headscope.retrieval`).
         confidence: of the intervals.
 
     ``attrs["untested"]`` says which roles were not tested, and why. Raises `InputError` where none was: a test needs

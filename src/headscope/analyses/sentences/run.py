@@ -1,11 +1,16 @@
-"""Attention between the sentences of long texts, and the heads whose attention few sentences receive."""
+"""Attention between the sentences of long texts, and the heads whose attention few sentences receive.
+
+A text in sentences: every character is in one.
+"""
 
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
@@ -13,7 +18,6 @@ import torch
 import xarray as xr
 
 from headscope.analyses.result import returns_result
-from headscope.analyses.sentences.split import Unit, split
 from headscope.attention.one import running
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import evaluating, recording
@@ -33,6 +37,35 @@ from headscope.runs.progress import bar
 from headscope.statistics.jackknife import error, false_discovery, interval, skewness
 from headscope.views.blocks import Block, rows_of
 from headscope.views.charts import Figure, map_of_heads, meta_of, model_name
+
+Unit = Literal["sentence", "line", "paragraph"]
+
+_ENDS: dict[Unit, re.Pattern[str]] = {
+    "sentence": re.compile(r"[.!?…。！？]+[\"'”’)\]]*(?:\s+|(?<=[。！？]))|\n+\s*"),
+    "line": re.compile(r"\n\s*"),
+    "paragraph": re.compile(r"\n[^\S\n]*\n\s*"),
+}
+
+
+def split(text: str, unit: Unit = "sentence") -> list[tuple[int, int]]:
+    """The stretches of a text, start and end by characters, with the white space behind each.
+
+    A sentence ends with its mark and white space, or with a line; an abbreviation before a space ends one too.
+
+    >>> text = "Let x be 2.5. Then?\\n\\nYes!"
+    >>> [text[start:end] for start, end in split(text)]
+    ['Let x be 2.5. ', 'Then?\\n\\n', 'Yes!']
+    """
+    ends = [match.end() for match in _ENDS[unit].finditer(text)]
+    edges = sorted({0, *ends, len(text)})
+    kept: list[tuple[int, int]] = []
+    for start, end in pairwise(edges):
+        if kept and not text[start:end].strip():
+            kept[-1] = (kept[-1][0], end)
+        else:
+            kept.append((start, end))
+    return kept
+
 
 COLUMNS = (
     *("layer", "head", "paper", "kurtosis", "ci_low", "ci_high", "chance", "p", "q"),

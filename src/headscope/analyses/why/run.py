@@ -12,7 +12,7 @@ import xarray as xr
 from torch import Tensor
 
 from headscope.analyses.result import returns_result
-from headscope.analyses.sentences.split import split
+from headscope.analyses.sentences.run import split
 from headscope.analyses.why import statistics
 from headscope.analyses.why.asked import AskedPrompt, ask
 from headscope.analyses.why.given import Answer, Given

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal, NamedTuple, cast, get_args
 
 import numpy as np
 
-from headscope.analyses.sentences.split import Unit as Split
-from headscope.analyses.sentences.split import split
+from headscope.analyses.sentences.run import Unit as Split
+from headscope.analyses.sentences.run import split
 from headscope.core.arrays import Bools
 from headscope.core.link import Span
 from headscope.core.tokens import Tokens

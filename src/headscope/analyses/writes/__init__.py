@@ -12,8 +12,8 @@ ANALYSIS = Analysis(
     named={"tokens": "token"},
     metavars={"head": "L.H"},
     axis="promoted",
-    section="section:Writes",
+    section="run:Writes",
     table="statistics:table",
-    sections=(Entry("writes", "what heads write, from weights and on an example", 34, "section:section"),),
+    sections=(Entry("writes", "what heads write, from weights and on an example", 34, "run:section"),),
 )
 """`headscope writes`: what heads do by their weights alone."""

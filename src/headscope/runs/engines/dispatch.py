@@ -31,7 +31,7 @@ from headscope.models import Model
 from headscope.runs.checkpoint import SentBlock
 from headscope.runs.engines import worker
 from headscope.runs.engines.here import Engine, Work
-from headscope.runs.engines.transfer import SentModel, Setup, answered, natural, packed
+from headscope.runs.engines.worker import SentModel, Setup, answered, natural, packed
 from headscope.runs.identity import installed, weights
 from headscope.runs.progress import Progress
 

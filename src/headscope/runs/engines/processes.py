@@ -30,8 +30,7 @@ from headscope.errors import InputError, RunError
 from headscope.models import Model
 from headscope.models.load import check_device
 from headscope.runs.engines.dispatch import Remote, Slot, quiet
-from headscope.runs.engines.transfer import SentModel, save
-from headscope.runs.engines.worker import forget
+from headscope.runs.engines.worker import SentModel, forget, save
 from headscope.runs.identity import circumstances
 
 _CONTEXT: Any = None  # of loky: processes that are started, and do not run the main module again
