@@ -7,6 +7,7 @@ python tools/protocol.py --check    exit 1 when one of them is out of date
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 import json
 import sys
@@ -95,7 +96,7 @@ def payload_types() -> list[Any]:
 
     rooms = [f"{one.package}.section" for one in analyses().values() if one.sections]
     modules = (blobs, payload, sources, lab, report, wire, charts, blocks, sections)
-    every = (*modules, *map(importlib.import_module, rooms))
+    every = (*modules, *map(importlib.import_module, filter(importlib.util.find_spec, rooms)))
     values = [value for module in every for value in vars(module).values()]
     classes = list(dict.fromkeys(value for value in values if is_typeddict(value)))
     return [cls for cls in classes if cls is not payload.SectionInfo]

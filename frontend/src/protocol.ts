@@ -1318,23 +1318,23 @@ export interface ChartBlock {
 export interface FoldedBlock {
   kind: "folded";
   summary: string;
-  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | FoldedBlock | BesideBlock | ItemsBlock | GlancesBlock | CaseBlock)[];
+  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | FoldedBlock | ColumnsBlock | ItemsBlock | GlancesBlock | CaseBlock)[];
 }
 
 /**
  * Columns beside one another where they have room, of which the first is the narrower one.
  */
-export interface BesideBlock {
+export interface ColumnsBlock {
   kind: "beside";
-  columns: ((TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | FoldedBlock | BesideBlock | ItemsBlock | GlancesBlock | CaseBlock)[])[];
+  columns: ((TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | FoldedBlock | ColumnsBlock | ItemsBlock | GlancesBlock | CaseBlock)[])[];
 }
 
 /**
  * Blocks with a small picture beside them, where there is one.
  */
-export interface Item {
-  picture: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | FoldedBlock | BesideBlock | ItemsBlock | GlancesBlock | CaseBlock)[];
-  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | FoldedBlock | BesideBlock | ItemsBlock | GlancesBlock | CaseBlock)[];
+export interface PicturedItem {
+  picture: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | FoldedBlock | ColumnsBlock | ItemsBlock | GlancesBlock | CaseBlock)[];
+  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | FoldedBlock | ColumnsBlock | ItemsBlock | GlancesBlock | CaseBlock)[];
 }
 
 /**
@@ -1342,7 +1342,7 @@ export interface Item {
  */
 export interface ItemsBlock {
   kind: "items";
-  items: Item[];
+  items: PicturedItem[];
 }
 
 /**
@@ -1370,7 +1370,7 @@ export interface BlocksSection {
   about: string;
   kind: "blocks";
   name: string;
-  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | FoldedBlock | BesideBlock | ItemsBlock | GlancesBlock | CaseBlock)[];
+  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | FoldedBlock | ColumnsBlock | ItemsBlock | GlancesBlock | CaseBlock)[];
   notes: string[];
   command: string | null;
 }
@@ -1523,7 +1523,7 @@ export interface CompareSection {
   example: (number | null)[];
   pin: (Pin | null)[];
   measures: ComparedMeasure[];
-  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | FoldedBlock | BesideBlock | ItemsBlock | GlancesBlock | CaseBlock)[];
+  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | FoldedBlock | ColumnsBlock | ItemsBlock | GlancesBlock | CaseBlock)[];
   notes: string[];
   command: string | null;
 }

@@ -105,8 +105,8 @@ def blocks_of(
     if not isinstance(section, Section):
         return [paragraph(one) if isinstance(one, str) else one for one in section], remarks
     info: Any = section.info(Blobs())
-    told = [paragraph(*finding) for finding in section.findings()]
-    return [*told, *info["blocks"]], [*info["notes"][:1], *remarks]
+    findings = [paragraph(*finding) for finding in section.findings()]
+    return [*findings, *info["blocks"]], [*info["notes"][:1], *remarks]
 
 
 def title(result: xr.Dataset) -> str:

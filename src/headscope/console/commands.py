@@ -205,8 +205,8 @@ class Made:
         given["table"].out(self._call(_SHOWN, given, result))
         for name, path in self.writes.items():
             if given.get(name):
-                said = self._call(path, given, result, given[name])
-                console.say(f"{given[name]}: {said}")
+                value = self._call(path, given, result, given[name])
+                console.say(f"{given[name]}: {value}")
 
     def _check(self, given: dict[str, Any], table: console.TableOptions, shard: bool) -> None:
         """Refuse, before anything is read, what can be told to go wrong."""
@@ -253,8 +253,8 @@ class Made:
         taken = inspect.signature(function).parameters
         names = {*taken}
         if any(parameter.kind is parameter.VAR_KEYWORD for parameter in taken.values()):
-            told = (self.checks, _SHOWN, *self.writes.values())
-            names |= {*given} if path in told else self._handed_on()
+            named = (self.checks, _SHOWN, *self.writes.values())
+            names |= {*given} if path in named else self._handed_on()
         names -= {*[*taken][: len(inputs)]}
         return function(*inputs, **{name: given[name] for name in names if given.get(name) not in (None, [])})
 

@@ -330,9 +330,9 @@ def expect_together(given: Collection[str], rules: Mapping[str, str], called: Ma
         for other in rules.get(name, "").split():
             no, there = other.startswith("-"), other.lstrip("-")
             if (there in given) == no:
-                found = "both" if no else "none"
+                state = "both" if no else "none"
                 raise InputError(
-                    f"{called[name]}: expected {'no ' * no}{called[there]} with it, found {found}"
+                    f"{called[name]}: expected {'no ' * no}{called[there]} with it, found {state}"
                 )
 
 

@@ -13,7 +13,15 @@ import xarray as xr
 from headscope.analyses.measure.figure import measured, plain
 from headscope.core.heads import Head
 from headscope.views import blocks
-from headscope.views.blocks import Block, CaseBlock, CasesInfo, CasesOf, GlancesBlock, Item, TableBlock
+from headscope.views.blocks import (
+    Block,
+    CaseBlock,
+    CasesInfo,
+    CasesOf,
+    GlancesBlock,
+    PicturedItem,
+    TableBlock,
+)
 from headscope.views.charts import Chart
 from headscope.views.digits import percent
 from headscope.views.payload import Part
@@ -52,32 +60,32 @@ class Finding:
 
 def tables(shown: Iterable[Any], *names: str | None) -> list[TableBlock]:
     """The tables of the sections of these names, in the order of the page."""
-    found = [info["blocks"] for info in shown if info["kind"] == "blocks" and info["name"] in names]
-    return [block for every in found for block in every if block["kind"] == "table"]
+    there = [info["blocks"] for info in shown if info["kind"] == "blocks" and info["name"] in names]
+    return [block for every in there for block in every if block["kind"] == "table"]
 
 
-def lead(finding: Finding, shown: Sequence[Any], dataset: xr.Dataset, *, examples: bool) -> Item:
+def lead(finding: Finding, shown: Sequence[Any], dataset: xr.Dataset, *, examples: bool) -> PicturedItem:
     """A finding of the first screen; `shown` are the sections of the page."""
     picture = _picture(finding, shown, dataset, examples=examples)
     if not finding.headline:
-        return Item(picture=picture, blocks=[blocks.paragraph(*finding.parts)])
-    told: list[Block] = [
+        return PicturedItem(picture=picture, blocks=[blocks.paragraph(*finding.parts)])
+    paragraphs: list[Block] = [
         blocks.paragraph(finding.headline, tone="headline"),
         *_dots(finding.about, tables(shown, finding.about)),
     ]
     if finding.heads:
-        told.append(blocks.paragraph(*finding.heads, tone="heads"))
-    told.append(blocks.folded("How sure", blocks.paragraph(*finding.parts)))
-    return Item(picture=picture, blocks=told)
+        paragraphs.append(blocks.paragraph(*finding.heads, tone="heads"))
+    paragraphs.append(blocks.folded("How sure", blocks.paragraph(*finding.parts)))
+    return PicturedItem(picture=picture, blocks=paragraphs)
 
 
-def _dots(about: str | None, own: Sequence[TableBlock]) -> list[Block]:
+def _dots(about: str | None, tables: Sequence[TableBlock]) -> list[Block]:
     """A row for each thing that a table is about, a dot for each head, a tick for what it is held against."""
     name, value, against = COLUMNS.get(about or "", ("", "", ""))
-    table = next((one for one in own if value in one["values"]), None)
+    table = next((one for one in tables if value in one["values"]), None)
     if table is None:
         return []
-    values, found = table["values"], list[tuple[str, float, Any, str, Any]]()
+    values, points = table["values"], list[tuple[str, float, Any, str, Any]]()
     first = values.get("candidates", [None])[0]
     for row, reason in zip_longest(zip(*values.values(), strict=True), table["reasons"]):
         of: dict[str, Any] = dict(zip(values, row, strict=True))
@@ -86,12 +94,12 @@ def _dots(about: str | None, own: Sequence[TableBlock]) -> list[Block]:
         other = of.get("units", "share") != "share" or (link and of.get("candidates") != first)
         if of[value] is None or other or title.startswith("all") or of.get(table.get("faint", "")):
             continue
-        found.append((title, of[value], of.get(against), link, reason))
-    found.sort(key=lambda one: -one[1])
-    best = {title: percent(share) for title, share, *_ in reversed(found)}
-    names = list(dict.fromkeys(title for title, *_ in found))[:MOST]
-    found = [one for one in found if one[0] in names]
-    if not found:
+        points.append((title, of[value], of.get(against), link, reason))
+    points.sort(key=lambda one: -one[1])
+    best = {title: percent(share) for title, share, *_ in reversed(points)}
+    names = list(dict.fromkeys(title for title, *_ in points))[:MOST]
+    points = [one for one in points if one[0] in names]
+    if not points:
         return []
     tick = next((one for one in (*table["columns"], *table["more"]) if one["name"] == against), None)
     label = tick and tick.get("label", against.replace("_", " ")).replace("\n", " ")
@@ -101,15 +109,15 @@ def _dots(about: str | None, own: Sequence[TableBlock]) -> list[Block]:
         "x": {"title": f"tick: {label}" if label else "", "ticks": False, "low": 0, "high": 1},
         "y": {"title": "", "names": names, "opposite": [best[name] for name in names]},
         "rows": {
-            "x": [share for _, share, *_ in found],
-            "y": [names.index(title) for title, *_ in found],
-            "link": [link for *_, link, _ in found],
-            "against": [bar for _, _, bar, *_ in found],
+            "x": [share for _, share, *_ in points],
+            "y": [names.index(title) for title, *_ in points],
+            "link": [link for *_, link, _ in points],
+            "against": [bar for _, _, bar, *_ in points],
         },
         "label": ", ".join(f"{name} {best[name]}" for name in names),
     }
-    tips = [f"{title} {percent(share)}" for title, share, *_ in found]
-    return [blocks.charts([chart], reasons=[reason for *_, reason in found], tips=tips)]
+    tips = [f"{title} {percent(share)}" for title, share, *_ in points]
+    return [blocks.charts([chart], reasons=[reason for *_, reason in points], tips=tips)]
 
 
 def _picture(finding: Finding, shown: Sequence[Any], dataset: xr.Dataset, *, examples: bool) -> list[Block]:
@@ -132,11 +140,11 @@ def _picture(finding: Finding, shown: Sequence[Any], dataset: xr.Dataset, *, exa
     return [made] if made else []
 
 
-def _by_role(named: Sequence[Part], own: Sequence[TableBlock]) -> Block | None:
+def _by_role(named: Sequence[Part], tables: Sequence[TableBlock]) -> Block | None:
     """The first head of each role, by score: as many as have room."""
     names: Any = {(part["layer"], part["head"]): part for part in named}
     best: dict[Any, tuple[Any, Any]] = {}
-    for table in own:
+    for table in tables:
         columns = (table["values"][name] for name in ("layer", "head", "role", "score"))
         for (*place, role, score), reason in zip(zip(*columns, strict=True), table["reasons"], strict=False):
             part = names.get(tuple(place))
@@ -153,11 +161,11 @@ def _small(dataset: xr.Dataset, name: str, title: str = "") -> Block:
     return blocks.charts([{**chart, "title": title, "label": f"{chart['title']} by layer"}], height=84)
 
 
-def _case(named: Sequence[Part], own: Sequence[TableBlock]) -> Block | None:
+def _case(named: Sequence[Part], tables: Sequence[TableBlock]) -> Block | None:
     """The shortest sentence in which the first head that has one is right, or the mention that it is surest of."""
     ranks = {(part["layer"], part["head"]): rank for rank, part in enumerate(named)}
-    found: list[tuple[float, float, Part, CasesInfo]] = []
-    for table in own:
+    ranked: list[tuple[float, float, Part, CasesInfo]] = []
+    for table in tables:
         info = table.get("cases")
         for row, cases in enumerate(info["rows"] if info else ()):
             place: Any = (table["values"]["layer"][row], table["values"]["head"][row])
@@ -172,13 +180,13 @@ def _case(named: Sequence[Part], own: Sequence[TableBlock]) -> Block | None:
                 only: CasesOf = {**none, "links": [{**link, "sentence": 0}]}
                 one: CasesInfo = {**info, "sentences": [sentence], "texts": [], "rows": [only]}
                 if all(link["right"]):
-                    found.append((rank, len(" ".join(sentence["words"])), head, one))
+                    ranked.append((rank, len(" ".join(sentence["words"])), head, one))
             for mention in cases["mentions"]:
                 only = {**none, "mentions": [{**mention, "window": 0}]}
                 one = {**info, "sentences": [], "texts": [info["texts"][mention["window"]]], "rows": [only]}
                 if mention["right"]:
-                    found.append((0, -mention["weight"], head, one))
-    if not found:
+                    ranked.append((0, -mention["weight"], head, one))
+    if not ranked:
         return None
-    *_, head, cases = min(found, key=lambda one: one[:2])
+    *_, head, cases = min(ranked, key=lambda one: one[:2])
     return CaseBlock(kind="case", head=head, cases=cases)

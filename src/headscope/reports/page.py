@@ -61,7 +61,7 @@ def report_page(
     title: str | None = None,
     exact: bool = False,
     halves: bool = False,
-    beside: xr.Dataset | None = None,
+    grid: xr.Dataset | None = None,
 ) -> str:
     """The report as HTML that needs nothing else: figures of every head, and the explorer behind them.
 
@@ -75,7 +75,7 @@ def report_page(
         title: the page's title; by default it names the model.
         exact: ship the maps in float32 instead of bytes (weights off by less than 0.004).
         halves: texts A and B of an input are two stretches of one text, and not a pair that the corpus has.
-        beside: the figures that stand beside the examples' grids; by default all.
+        grid: the figures that stand beside the examples' grids; by default all.
     """
     payload, texts = report_payload(
         dataset,
@@ -85,7 +85,7 @@ def report_page(
         title=title,
         exact=exact,
         halves=halves,
-        beside=beside,
+        grid=grid,
     )
     worker = any(isinstance(section, Standalone) for section in sections)
     return page(payload, texts, bundle="report", title=payload["title"], worker=worker)
@@ -100,7 +100,7 @@ def report_payload(
     title: str | None = None,
     exact: bool = False,
     halves: bool = False,
-    beside: xr.Dataset | None = None,
+    grid: xr.Dataset | None = None,
 ) -> tuple[ReportPayload, dict[str, str]]:
     """What the report's page is given: the payload, and its arrays in letters by the names of their scripts."""
     layers = [int(layer) for layer in dataset["layer"].values]
@@ -137,7 +137,7 @@ def report_payload(
     ).info(blobs)
     model = _model(_mapping(meta, "model"), len(layers), len(heads))
     opened = [
-        _example(example, dataset if beside is None else beside, model, exact)
+        _example(example, dataset if grid is None else grid, model, exact)
         for example in _with_neurons(examples, sections, names, where, layers, heads)
     ]
     payload = ReportPayload(

@@ -239,7 +239,7 @@ def _page(study: Study, title: str | None, standalone: Standalone | None) -> str
         unseen=unseen,
         title=title,
         halves=not paired and ("other_sentence" in dataset or "a_to_b" in dataset),
-        beside=study.surface,
+        grid=study.surface,
     )
 
 

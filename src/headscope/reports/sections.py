@@ -91,7 +91,7 @@ def absent(reasons: Mapping[str, Any]) -> list[Section]:
 def methods(measures: Sequence[MeasureInfo], document: str, same: int = 0) -> Section:
     """What each figure means, what was taken as one document, and how many are the same as one before."""
     unit = f" (here {plain_text(document)})" if document else ""
-    told: dict[str, str] = {}
+    reasons_of: dict[str, str] = {}
     for one in measures:
         how = "share of attention" if one["units"] == "share" else one["units"]
         over = (
@@ -99,7 +99,7 @@ def methods(measures: Sequence[MeasureInfo], document: str, same: int = 0) -> Se
             f"between {one['over']}" if one["over"] else "",
         )
         parts = (one["description"], how, *over, one["source"])
-        told[f"{one['title']} ({one['name']})"] = " · ".join(filter(None, parts))
+        reasons_of[f"{one['title']} ({one['name']})"] = " · ".join(filter(None, parts))
     rows: Any = pd.DataFrame(measures).rename(columns={"name": "measure"})
     info = blocks.section(
         "methods",
@@ -108,7 +108,7 @@ def methods(measures: Sequence[MeasureInfo], document: str, same: int = 0) -> Se
         [
             blocks.table("measures", rows, [*rows], [], title="Measures"),
             blocks.folded(
-                f"{plural(len(measures), 'measure')}, with units and sources", blocks.definitions(told)
+                f"{plural(len(measures), 'measure')}, with units and sources", blocks.definitions(reasons_of)
             ),
         ],
         [

@@ -20,7 +20,7 @@ from headscope.core.tokens import Kind
 from headscope.reports.leads import Finding, lead, tables
 from headscope.views import blocks
 from headscope.views.blobs import Blobs
-from headscope.views.blocks import BesideBlock, Block, BlocksSection, Item, ItemsBlock
+from headscope.views.blocks import Block, BlocksSection, ColumnsBlock, ItemsBlock, PicturedItem
 from headscope.views.charts import Chart
 from headscope.views.digits import percent
 from headscope.views.payload import Part, Reason
@@ -228,17 +228,17 @@ class Summary(Section):
         items = [
             lead(finding, self.shown, self.dataset, examples=self.examples) for finding in findings[:LEADS]
         ]
-        told: list[Block] = [ItemsBlock(kind="items", items=items)]
+        leads: list[Block] = [ItemsBlock(kind="items", items=items)]
         if rest := findings[LEADS:]:
-            items = [Item(picture=[], blocks=[blocks.paragraph(*finding.parts)]) for finding in rest]
-            told.append(
+            items = [PicturedItem(picture=[], blocks=[blocks.paragraph(*finding.parts)]) for finding in rest]
+            leads.append(
                 blocks.folded(plural(len(rest), "more finding"), ItemsBlock(kind="items", items=items))
             )
         marks = {name: heads for section in self.sections for name, heads in section.marks().items()}
-        beside = BesideBlock(kind="beside", columns=[self._whole(marks), told])
-        return blocks.section("summary", "", "", [beside] if marks else told)
+        columns = ColumnsBlock(kind="beside", columns=[self._map(marks), leads])
+        return blocks.section("summary", "", "", [columns] if marks else leads)
 
-    def _whole(self, marks: Mapping[str, Sequence[Head]]) -> list[Block]:
+    def _map(self, marks: Mapping[str, Sequence[Head]]) -> list[Block]:
         """The whole model: layers down, heads across, what each head is known to do as a colour and a letter."""
         there = np.isfinite(list(self.values.values())).any(axis=0)
         heads = [Head(self.layers[row], self.heads[column]) for row, column in np.argwhere(there)]
@@ -249,9 +249,9 @@ class Summary(Section):
             for place, reason in zip(places, table["reasons"], strict=False):
                 if reason:
                     reasons.setdefault(place, reason)
-        names, none = [*marks], sum(not own for own in known.values())
+        names, none = [*marks], sum(not roles for roles in known.values())
         every = plural(len(heads), "head")
-        said = "; ".join(f"{name}: {', '.join(map(str, having))}" for name, having in marks.items())
+        listed = "; ".join(f"{name}: {', '.join(map(str, having))}" for name, having in marks.items())
         chart: Chart = {
             "kind": "head_map",
             "title": "",
@@ -260,7 +260,7 @@ class Summary(Section):
             "rows": {
                 "x": [self.heads.index(head.head) for head in heads],
                 "y": [self.layers.index(head.layer) for head in heads],
-                "colour": [names.index(own[0]) if own else None for own in known.values()],
+                "colour": [names.index(roles[0]) if roles else None for roles in known.values()],
                 "link": [*map(str, heads)],
             },
             "colour": {
@@ -270,17 +270,17 @@ class Summary(Section):
                 "names": names,
                 "counts": [*map(len, marks.values())],
             },
-            "label": f"{every}, layers down, heads across. {said}. Arrow keys move between heads.",
+            "label": f"{every}, layers down, heads across. {listed}. Arrow keys move between heads.",
         }
         if none:
             chart["colour"]["none"] = f"none of these {none}"
-        out = sum(any(name != BROAD for name in own) for own in known.values())
+        out = sum(any(name != BROAD for name in roles) for roles in known.values())
         return [
             blocks.paragraph(f"{out} of {every} stand{'s' * (out == 1)} out", tone="headline"),
             blocks.charts(
                 [chart],
                 reasons=[reasons.get(head) for head in heads],
-                tips=[", ".join(own) or "none of these" for own in known.values()],
+                tips=[", ".join(roles) or "none of these" for roles in known.values()],
             ),
         ]
 

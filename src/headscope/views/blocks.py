@@ -265,14 +265,14 @@ class FoldedBlock(TypedDict):
     blocks: list[Block]
 
 
-class BesideBlock(TypedDict):
+class ColumnsBlock(TypedDict):
     """Columns beside one another where they have room, of which the first is the narrower one."""
 
     kind: Literal["beside"]
     columns: list[list[Block]]
 
 
-class Item(TypedDict):
+class PicturedItem(TypedDict):
     """Blocks with a small picture beside them, where there is one."""
 
     picture: list[Block]
@@ -283,7 +283,7 @@ class ItemsBlock(TypedDict):
     """Findings, one below another."""
 
     kind: Literal["items"]
-    items: list[Item]
+    items: list[PicturedItem]
 
 
 class GlancesBlock(TypedDict):
@@ -308,7 +308,7 @@ Block = (
     | GraphBlock
     | ChartBlock
     | FoldedBlock
-    | BesideBlock
+    | ColumnsBlock
     | ItemsBlock
     | GlancesBlock
     | CaseBlock

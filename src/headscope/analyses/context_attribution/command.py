@@ -73,8 +73,8 @@ def run(
     text, more = (prompt, {}) if path is None else _content(path)
     units = more.pop("spans", units) if spans == "sentence" else units
     known = {name: more[name] for name in ("answer", "tools", "documents") if name in more}
-    found = why(model, text, spans=units, exact=exact, **{**known, **given})
-    return Result.of(found, lambda: found.view(model if _page(output) else None))
+    result = why(model, text, spans=units, exact=exact, **{**known, **given})
+    return Result.of(result, lambda: result.view(model if _page(output) else None))
 
 
 def checks(

@@ -122,13 +122,13 @@ def _panels(
     command: str | None,
 ) -> list[Section]:
     """Charts beside one another. Of many those in which no head stands out are folded; the same figures stand once."""
-    told: dict[Any, tuple[Chart, list[str]]] = {}
+    once: dict[Any, tuple[Chart, list[str]]] = {}
     for panel, measures in panels:
         chart = _panel(dataset, panel, measures)
-        told.setdefault((repr(chart["y"]), repr(chart["rows"]["y"])), (chart, [*measures.values()]))
-    few = len(panels) <= FEW
+        once.setdefault((repr(chart["y"]), repr(chart["rows"]["y"])), (chart, [*measures.values()]))
+    few = len(once) <= FEW
     groups: tuple[list[tuple[Chart, list[str]]], ...] = [], []
-    for chart, names in told.values():
+    for chart, names in once.values():
         high = chart["y"].get("high") is None or max(filter(None, chart["rows"]["y"]), default=0) > NAMED
         groups[not few and not high].append((chart, names))
     shown, quiet = (
@@ -147,8 +147,8 @@ def _panels(
 
 def _panel(dataset: xr.Dataset, title: str, measures: Mapping[str, str]) -> Chart:
     """Measures by layer on one scale, each called by what tells it from the others; one has its own title."""
-    each = [measured(dataset, name, i if title else None)[0] for i, name in enumerate(measures.values())]
-    chart = plain(joined(each) if title else each[0])
+    series = [measured(dataset, name, i if title else None)[0] for i, name in enumerate(measures.values())]
+    chart = plain(joined(series) if title else series[0])
     rows = chart["rows"]
     rows["y"] = [None if value is None else rounded(value) for value in rows["y"]]
     if "colour" in chart:

@@ -260,9 +260,9 @@ class _CombineRun:
         """What both passes have found so far."""
         alone = [[*key, n, sorted(self._documents[key])] for key, (_, n) in self._alone.items()]
         clusters = {label: scored.clusters for label, scored in self._scored.items()}
-        told = [self.layers, self.heads, self._sources, self._links, alone, clusters]
+        described = [self.layers, self.heads, self._sources, self._links, alone, clusters]
         arrays = {
-            "told": np.array(json.dumps(told)),
+            "told": np.array(json.dumps(described)),
             "right": np.array([right for right, _ in self._alone.values()]),
         }
         for place, scored in enumerate(self._scored.values()):
@@ -273,8 +273,8 @@ class _CombineRun:
 
     def _take(self, arrays: Arrays) -> None:
         """Go on from what `_arrays` gave."""
-        told = json.loads(arrays["told"].item())
-        self.layers, self.heads, self._sources, self._links, alone, clusters = told
+        described = json.loads(arrays["told"].item())
+        self.layers, self.heads, self._sources, self._links, alone, clusters = described
         for (label, half, n, documents), right in zip(alone, arrays["right"], strict=True):
             self._alone[label, half], self._documents[label, half] = (right, n), set(documents)
         for place, (label, of) in enumerate(clusters.items()):

@@ -20,10 +20,10 @@ def section(result: xr.Dataset | pd.DataFrame) -> tuple[list[str | Block], Seque
     """The heads that tell the scope, or those of which it changed between two models; and what the intervals are."""
     if isinstance(result, pd.DataFrame):
         return changed(result), [note(result.attrs["meta"]["after"])]
-    return told(result), [note(description(result))]
+    return findings(result), [note(description(result))]
 
 
-def told(result: xr.Dataset) -> list[str | Block]:
+def findings(result: xr.Dataset) -> list[str | Block]:
     """The heads of the largest F1, a column a score; the best baseline; the best head, chosen on other sentences."""
     rows: Any = table(result)
     heads = rows[rows["system"] == "head"]
