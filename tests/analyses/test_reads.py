@@ -265,7 +265,7 @@ def test_what_the_commands_print(typed: Typed, tmp_path: Path) -> None:
     assert every == "Too few to say: intervals and p need 5 documents.\n"
     composed = typed.of("composition", tmp_path / "texts.txt")
     for given in (("--of", "previous"), ("--ablated", "1"), ("--reinitialised", "0")):
-        composed.refuses("are of one head: say which, such as --head L17H3", *given, *options)
+        composed.refuses(f"{given[0]}: expected --head with it, found none", *given, *options)
     save_gpt2(tmp_path / "one", n_layer=1)
     assert "No head reads what another wrote" in composed("-m", tmp_path / "one").out
     save_bert(tmp_path / "bert", byte_level(), vocab_size=400)
