@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from headscope.runs.checkpoint import Failure, Folder, Outcome, SentBlock, Shard
-from headscope.runs.steps import RunUnits, reduce
+from headscope.runs.reduce import RunUnits, reduce
 
 IDENTITY: Mapping[str, Any] = {
     "kind": "toy",

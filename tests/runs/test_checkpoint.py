@@ -26,8 +26,8 @@ from hypothesis import strategies as st
 from headscope.errors import HeadscopeWarning, InputError, RunError
 from headscope.runs.checkpoint import Folder, Outcome, SentBlock, Shard
 from headscope.runs.parts import merge_parts, write_part
+from headscope.runs.reduce import Reduced, reduce
 from headscope.runs.safefile import BrokenFileError, FormatError, decode, encode
-from headscope.runs.steps import Reduced, reduce
 from tests.helpers.toy_blocks import IDENTITY, Corpus, Numbers, alone, folder
 
 HERE = Path(__file__).resolve().parents[1]

@@ -39,7 +39,7 @@ from headscope.runs.options import COMMAND, RunOptions
 from headscope.runs.parts import merge_parts, write_part
 from headscope.runs.progress import CorpusPlace, Progress, bar
 from headscope.runs.read import ReadBlocks, Told
-from headscope.runs.steps import Reduced, reduce
+from headscope.runs.reduce import Reduced, reduce
 
 WINDOWS: int | None = 4
 """A block ends after so many of its windows, in the midst of a document that is longer."""

@@ -23,8 +23,8 @@ from headscope.core.saving import replacing
 from headscope.errors import InputError
 from headscope.measures.files import netcdf
 from headscope.runs.checkpoint import Folder, Outcome, S, difference, restored
+from headscope.runs.reduce import Reduced
 from headscope.runs.safefile import decode, encode, naming
-from headscope.runs.steps import Reduced
 
 
 def write_part(
