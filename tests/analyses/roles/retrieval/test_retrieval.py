@@ -240,34 +240,52 @@ def test_a_head_that_writes_the_partner_of_what_it_looks_at_is_no_copier_and_thi
 @pytest.mark.slow
 def test_the_scores_are_those_of_a_decode_with_a_cache_and_of_one_pass(smollm: Any) -> None:
     """By an own count over 8 needles, greedily with a cache, and in one pass; where the model says the needle."""
-    found = hs.retrieval(smollm, needles=8, lengths=(96,), k=0)
+    found = hs.retrieval(smollm, needles=8, lengths=(96,), k=0, chat=True)
     assert int(found["produced"]) == 64
     module = smollm.module
     words = needles.words_of(hs.corpora.builtin(pack=None))
     before = module.config._attn_implementation
     module.set_attn_implementation("eager")
+    tops: list[set[Any]] = []
     try:
-        decoded, passed = np.zeros((2, 30, 9))
-        for needle in needles.hidden(smollm, words, 8, (96,), 0):
-            ids = torch.tensor(needle.tokens.ids)[None]
-            with torch.no_grad():
-                output = module(input_ids=ids, output_attentions=True)
-                cache = module(input_ids=ids[:, : needle.answer[0] - 1], use_cache=True).past_key_values
-            token = ids[:, needle.answer[0] - 1 : needle.answer[0]]
-            for inside, place in zip(needle.inside, needle.answer, strict=True):
+        for chat, name in ((False, "retrieval"), (True, "chat")):
+            decoded, passed = np.zeros((2, 30, 9))
+            for needle in needles.hidden(smollm, words, 8, (96,), 0, chat=chat):
+                ids = torch.tensor(needle.tokens.ids)[None]
                 with torch.no_grad():
-                    step = module(
-                        input_ids=token, past_key_values=cache, use_cache=True, output_attentions=True
-                    )
-                token = step.logits[:, -1:].argmax(-1)
-                assert int(token) == int(ids[0, place])  # the model says the needle
-                for layer in range(30):
-                    decoded[layer] += (step.attentions[layer][0, :, -1].argmax(-1) == inside).numpy()
-                    passed[layer] += (output.attentions[layer][0, :, place - 1].argmax(-1) == inside).numpy()
-        np.testing.assert_allclose(found["retrieval"], decoded / 64, atol=1e-6)
-        np.testing.assert_allclose(found["retrieval"], passed / 64, atol=1e-6)
+                    output = module(input_ids=ids, output_attentions=True)
+                    cache = module(input_ids=ids[:, : needle.answer[0] - 1], use_cache=True).past_key_values
+                token = ids[:, needle.answer[0] - 1 : needle.answer[0]]
+                for inside, place in zip(needle.inside, needle.answer, strict=True):
+                    with torch.no_grad():
+                        step = module(
+                            input_ids=token, past_key_values=cache, use_cache=True, output_attentions=True
+                        )
+                    token = step.logits[:, -1:].argmax(-1)
+                    assert int(token) == int(ids[0, place])  # the model says the needle
+                    for layer in range(30):
+                        decoded[layer] += (step.attentions[layer][0, :, -1].argmax(-1) == inside).numpy()
+                        passed[layer] += (
+                            output.attentions[layer][0, :, place - 1].argmax(-1) == inside
+                        ).numpy()
+            np.testing.assert_allclose(found[name], decoded / 64, atol=1e-6)
+            np.testing.assert_allclose(found[name], passed / 64, atol=1e-6)
+            tops.append({*np.argsort(-decoded.ravel(), kind="stable")[:10].tolist()})
     finally:
         module.set_attn_implementation(before)
+    assert float(found["overlap"]) == len(tops[0] & tops[1]) / 10
+    assert float(found["overlap_chance"]) == pytest.approx(10 / 270)
+    assert found.table().columns[-1] == "score_chat"
+
+
+@pytest.mark.slow
+def test_both_lists_of_heads_come_from_one_command(typed: Typed) -> None:
+    told = typed("retrieval", "-m", "demo-lm", "--needles", 2, "--length", 64, "-k", 0, "--chat").out
+    assert re.search(
+        r"Highest without the chat template: (L\d+H\d, ){9}L\d+H\d; with it \(\d+ tokens produced\): (L\d+H\d, ){9}L\d+H\d; "
+        r"\d+ of 10 are in both lists \(0\.4 by chance\)",
+        told,
+    )
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ from headscope.core.tokens import Tokens
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError, RefusedError
 from headscope.models import Model
+from headscope.models.chat import Rendered
 
 NAMES = (
     *("Berlin", "Cairo", "Delhi", "Dublin", "Lima", "London", "Madrid", "Moscow"),
@@ -58,10 +59,12 @@ def hidden(
     seed: int,
     *,
     beyond: int = 0,
+    chat: bool = False,
 ) -> list[Needle]:
     """Make so many needles, of all lengths in turn, at depths from the start to the end, as often as each other.
 
-    With `beyond` an answer stands at least so many tokens behind its needle.
+    With `beyond` an answer stands at least so many tokens behind its needle. With `chat` the same texts are a user's
+    message, and the answers the model's, as its chat template writes them.
 
     Raises:
         InputError: the model has no tokenizer, a length is too small or too large, or there are too few words.
@@ -70,7 +73,7 @@ def hidden(
     draw = np.random.default_rng(seed)
     depths = draw.permutation((np.arange(count) + 0.5) / count)
     return [
-        _needle(model, words, lengths[number // 2 % len(lengths)], float(depth), draw, beyond)
+        _needle(model, words, lengths[number // 2 % len(lengths)], float(depth), draw, beyond, chat)
         for number, depth in enumerate(depths)
     ]
 
@@ -82,6 +85,7 @@ def _needle(
     depth: float,
     draw: np.random.Generator,
     beyond: int,
+    chat: bool,
 ) -> Needle:
     name = NAMES[draw.integers(len(NAMES))]
     digits = draw.permutation(10)  # of six no two are the same, and none is copied from the wrong place
@@ -108,10 +112,17 @@ def _needle(
     at = round(depth * latest)
     before, after = " ".join(words[:at]), " ".join(words[at:])
     head = f"{before} {needle}" if before else needle
-    text = f"{head} {after}{question}"
-    tokens = model.encode(text)
-    inside = _places(tokens, len(head) - 1 - len(code), len(head) - 1)
-    answer = _places(tokens, len(text) - len(code), len(text))
+    if chat:
+        asked = f"{head} {after}".rstrip() + f"\nWhat is the secret code of {name}?"
+        messages = [{"role": "user", "content": asked}, {"role": "assistant", "content": question.strip()}]
+        tokens = model.chat(messages)
+        user, assistant = Rendered(model.tokenizer, messages).spans
+        begin, end = user.start, assistant.end
+    else:
+        text = f"{head} {after}{question}"
+        tokens, begin, end = model.encode(text), 0, len(text)
+    inside = _places(tokens, begin + len(head) - 1 - len(code), begin + len(head) - 1)
+    answer = _places(tokens, end - len(code), end)
     if tokens.ids is None or not inside or tokens.ids[inside].tolist() != tokens.ids[answer].tolist():
         raise RefusedError(
             f"{model.name}: expected a tokenizer that says where its pieces stand and reads {code!r} alike in the text "

@@ -43,6 +43,7 @@ def retrieval(
     lengths: Sequence[Count] = (256, 512),
     k: Number = 10,
     draws: Count = 3,
+    chat: bool = False,
     seed: Seed = 0,
     **options: Unpack[Stepping],
 ) -> xr.Dataset:
@@ -69,6 +70,7 @@ def retrieval(
         lengths: of the texts, in tokens, about; in turn.
         k: how many heads are ablated at once; 0 for no ablation.
         draws: how often as many others are drawn.
+        chat: also ask within the model's chat template, and say how many of the highest heads both lists share.
         seed: of needles, places and draws.
 
     Returns:
@@ -76,7 +78,9 @@ def retrieval(
         ``condition`` ("all heads", "without the top k", "without k others") ``accuracy`` with ``_low`` and ``_high``;
         ``loss``, by how much accuracy is lower without the top than without others. ``produced`` says how many
         tokens of answers the model produced, ``answered`` how many of each ``needle``, and ``hits`` at how many of
-        these a head looked. Its table has one row a head.
+        these a head looked. With `chat` also ``chat``, the scores within the template, ``chat_produced``, and
+        ``overlap``: the share of the 10 highest heads (or of half of them all) that both lists have, with its
+        ``overlap_chance``. Its table has one row a head.
 
     Raises:
         InputError: too few words or heads, a length that does not fit, or a model without a tokenizer.
@@ -98,7 +102,9 @@ def retrieval(
     source = builtin(pack=None) if corpus is None else corpus
     words = words_of(source)
     made = hidden(model, words, needles, lengths, seed)
+    talks = hidden(model, words, needles, lengths, seed, chat=True) if chat else []
     asked = {"needles": needles, "lengths": list(lengths), "k": k, "draws": draws, "seed": seed}
+    asked |= {"chat": True} if chat else {}
     with Steps(model, "retrieval", asked, RunOptions(**options)) as steps:
         looked = partial(looked_at, model)
         rows = steps.results("needles", made, looked, digest=_identity, title="needles", total=len(made))
@@ -109,6 +115,15 @@ def retrieval(
             raise InputError(f"k: expected at most half of {np.isfinite(hits[0]).sum()} heads, found {k}")
         lengths_seen = np.array([needle.answer[0] for needle in made], np.float64)
         scores = statistics.scores(hits, counts, chance=float((1 / lengths_seen).mean()))
+        if chat:
+            rows = steps.results(
+                "chat", talks, looked, digest=_identity, title="in the template", total=len(talks)
+            )
+            scores |= statistics.within_template(
+                scores["retrieval"],
+                np.stack([row["hits"] for row in rows]),
+                [int(row["produced"]) for row in rows],
+            )
         ablated = _ablated(model, made, hits, counts, layers, k, draws, seed, steps) if k else None
     meta = {
         **described(model, source),

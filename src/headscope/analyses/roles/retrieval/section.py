@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import xarray as xr
 
 from headscope.analyses.roles.retrieval.needles import Needle, hidden, words_of
-from headscope.analyses.roles.retrieval.statistics import BAR, table
+from headscope.analyses.roles.retrieval.statistics import BAR, highest, table
 from headscope.analyses.roles.section import retrieved
 from headscope.analyses.study import LEVEL, Seen, Study
 from headscope.core.counts import plural
@@ -18,6 +18,7 @@ from headscope.corpora import Example, builtin
 from headscope.errors import InputError, RefusedError
 from headscope.measures.dataset import description
 from headscope.statistics.jackknife import LEAST, needs
+from headscope.statistics.overlap import TOP
 from headscope.views import blocks
 from headscope.views.blobs import Blobs
 from headscope.views.blocks import Block, BlocksSection
@@ -81,7 +82,7 @@ class Retrieval(Section):
             'A sentence such as "The secret code of Oslo is 41 78 26." is hidden in a text that ends by asking '
             "for it; a head retrieves that looks most at the very token that the model copies: one that looks at a "
             "word and writes another is not counted.",
-            [none if rows.empty else heads, *self._answers(), *few],
+            [none if rows.empty else heads, *self._answers(), *_templates(self.result), *few],
             [
                 "A score counts literal copies: how often a head looks most at the very token that is produced; one "
                 "that looks at a word and writes another scores 0 (headscope attribute tells what a head writes). "
@@ -168,6 +169,31 @@ class Retrieval(Section):
                 title="Answers without heads",
             )
         ]
+
+
+def _templates(result: Any) -> list[Block]:
+    """The highest heads without and with the chat template, and how many are in both lists."""
+
+    if "chat" not in result:
+        return []
+    layers = result["layer"].values.tolist()
+    scores = (result["retrieval"].values, result["chat"].values)
+    top = min(TOP, len(highest(scores[0])) // 2)
+    without, within = (
+        ", ".join(str(Head(layers[layer], head)) for layer, head in highest(score)[:top]) for score in scores
+    )
+    share = float(result["overlap"])
+    both = (
+        f"{round(share * top)} of {top} are in both lists ({float(result['overlap_chance']) * top:.1f} by chance)"
+        if share == share
+        else "a list without scores has no overlap"
+    )
+    produced = int(result["chat_produced"])
+    line = (
+        f"Highest without the chat template: {without or 'none'}; with it ({plural(produced, 'token')} produced): "
+        f"{within or 'none'}; {both}"
+    )
+    return [blocks.paragraph(f"{line}.", tone="note")]
 
 
 def section(study: Study) -> list[Section]:

@@ -23,6 +23,7 @@ from headscope.statistics.jackknife import (
     skewness,
     unseen,
 )
+from headscope.statistics.overlap import TOP
 from headscope.statistics.resample import Gain
 from headscope.views.charts import Figure, map_of_heads, meta_of, model_name
 
@@ -98,6 +99,20 @@ def scores(hits: Floats, counts: Floats, chance: float) -> dict[str, Any]:
     }
 
 
+def within_template(score: Floats, hits: Floats, counts: Sequence[int]) -> dict[str, Any]:
+    """Scores within a chat template, from `hits` as in `scores`, and how far the highest of both lists are the same.
+
+    The overlap is NaN where either list has no scores.
+    """
+    total = sum(counts)
+    chat = hits.sum(0) / total if total else np.full(hits.shape[1:], np.nan)
+    there = int(np.isfinite(hits[0]).sum())
+    top = min(TOP, there // 2)
+    tops = [{*highest(one)[:top]} for one in (score, chat)]
+    share = len(tops[0] & tops[1]) / top if top and all(len(one) == top for one in tops) else np.nan
+    return {"chat": chat, "chat_produced": total, "overlap": share, "overlap_chance": top / there}
+
+
 def highest(score: Floats) -> list[tuple[int, int]]:
     """The places of the heads that have a score, the highest first."""
     places: list[Any] = [tuple(place) for place in np.argwhere(np.isfinite(score)).tolist()]
@@ -114,6 +129,9 @@ def dataset(
         "hits": (("needle", "layer", "head"), figures["hits"]),
         "answered": ("needle", figures["answered"]),
     }
+    if "chat" in figures:
+        variables["chat"] = (("layer", "head"), figures["chat"])
+        variables |= {name: ((), figures[name]) for name in ("chat_produced", "overlap", "overlap_chance")}
     coords: dict[str, Any] = {"layer": list(layers), "head": list(range(figures["retrieval"].shape[1]))}
     if ablation is not None:
         all_heads, top, *others = ablation.answered
@@ -141,10 +159,11 @@ def dataset(
 
 
 def table(result: xr.Dataset) -> pd.DataFrame:
-    """One row a head, with `COLUMNS`, the highest scores first."""
+    """One row a head, with `COLUMNS` (and ``score_chat``), the highest scores first."""
     figures = {name: column for name, (column, _) in FIGURES.items() if column}
-    figures |= {"chance": "chance", "produced": "n"}
-    rows: Any = tidy(result[[*figures]].rename(figures), COLUMNS, "layer", ("layer", "head"))
+    figures |= {"chance": "chance", "produced": "n"} | ({"chat": "score_chat"} if "chat" in result else {})
+    columns = [*COLUMNS, *(["score_chat"] if "chat" in result else [])]
+    rows: Any = tidy(result[[*figures]].rename(figures), columns, "layer", ("layer", "head"))
     return rows.sort_values("score", ascending=False, kind="stable", ignore_index=True)
 
 
