@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from headscope.analyses.study import Typed
+from headscope.analyses.reproduce import Typed
 from headscope.cli.app import commands
 
 GIVEN = Typed(

@@ -16,7 +16,7 @@ import pytest
 
 import headscope as hs
 from hatch_build import find_node
-from headscope.analyses.study import Typed
+from headscope.analyses.reproduce import Typed
 from headscope.models import Model
 from headscope.runs.options import COMMAND
 from tests.helpers import once

@@ -13,7 +13,7 @@ import torch
 import transformers
 
 import headscope as hs
-from headscope.analyses.study import Typed
+from headscope.analyses.reproduce import Typed
 from headscope.models import Model
 from tests.helpers.pages import saved, table
 from tests.helpers.small_tokenizers import roberta

@@ -12,9 +12,9 @@ import pytest
 
 from headscope.analyses import analyses
 from headscope.analyses.record import Analysis
-from headscope.console import groups as functions
+from headscope.console import functions
 from headscope.console.commands import Made
-from headscope.console.groups import Parameter, check, documented, parameters, sentence, typed
+from headscope.console.functions import Parameter, check, documented, parameters, sentence, typed
 from headscope.core.validation import hints_of
 from headscope.errors import InputError
 

@@ -15,7 +15,7 @@ from headscope.analyses.links.coref.statistics import CANDIDATES, RULES
 from headscope.analyses.links.coref.statistics import dataset as coref_dataset
 from headscope.analyses.links.section import Drawn
 from headscope.analyses.links.sums import LinkSums
-from headscope.analyses.links.syntax.examples import Syntax
+from headscope.analyses.links.syntax.section import Syntax
 from headscope.analyses.links.syntax.statistics import DIRECTIONS
 from headscope.analyses.links.syntax.statistics import dataset as syntax_dataset
 from headscope.analyses.probes.section import Probes

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import headscope as hs
-from headscope.analyses.study import Typed
+from headscope.analyses.reproduce import Typed
 from headscope.corpora import Corpus
 from tests.helpers.planted_vision import planted_vit
 from tests.helpers.small_models import whisper_parts

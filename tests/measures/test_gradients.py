@@ -6,7 +6,8 @@ import numpy as np
 
 import headscope as hs
 from headscope.core.tokens import Tokens
-from headscope.measures.choose import CLS, FIGURE_3, OTHERS, PUNCTUATION, SEP, choose
+from headscope.measures.choose import choose
+from headscope.measures.gradients import CLS, FIGURE_3, OTHERS, PUNCTUATION, SEP
 
 
 def tokens() -> Tokens:

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 import headscope as hs
 from headscope.core.tokens import Tokens, is_space
 from headscope.measures.choose import GROUPS, choose, surface
-from headscope.measures.confidence import CONFIDENCE, SYNTHETIC, are_related, lexicon
+from headscope.measures.confidence import CONFIDENCE, SYNTHETIC
 from headscope.measures.dataset import names
+from headscope.measures.lexicon import are_related, lexicon
 from headscope.measures.patterns import PATTERNS
 from headscope.measures.sums import _counted
 from headscope.models.encode import encode

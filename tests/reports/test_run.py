@@ -13,7 +13,7 @@ import transformers
 
 import headscope as hs
 from headscope.analyses.distance.arrangement import head_map
-from headscope.analyses.study import Typed
+from headscope.analyses.reproduce import Typed
 from headscope.core.heads import Head
 from headscope.errors import CorpusError, InputError
 from headscope.measures.choose import choose

@@ -26,8 +26,8 @@ from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedM
 from transformers.configuration_utils import PreTrainedConfig
 from transformers.integrations import sdpa_attention
 
-from headscope.attention.recompute import Borrowed, Scope, before_forward
 from headscope.attention.record import AttentionRecord, Hook, shaped
+from headscope.attention.scope import Borrowed, Scope, before_forward
 from headscope.attention.watch import Places
 from headscope.errors import RefusedError
 from headscope.models.weights import main_device

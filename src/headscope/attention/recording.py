@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from transformers.cache_utils import Cache
 
 from headscope.attention.interface import supports, through_interface
-from headscope.attention.recompute import Borrowed, Scope, before_forward
 from headscope.attention.record import Hook, Route
+from headscope.attention.scope import Borrowed, Scope, before_forward
 from headscope.attention.trace import traced
 from headscope.models.rotary import remembered
 

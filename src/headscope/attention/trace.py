@@ -33,8 +33,8 @@ from headscope.attention.products import (
     values_of_einsum,
     values_of_matmul,
 )
-from headscope.attention.recompute import Borrowed, Scope
 from headscope.attention.record import Hook
+from headscope.attention.scope import Borrowed, Scope
 from headscope.attention.watch import Watch, heads_of, innermost, storage
 from headscope.errors import RefusedError
 

@@ -64,7 +64,7 @@ def report(
         live: put the model into the page: type, look and change there, offline.
     """
     from headscope import corpora
-    from headscope.analyses.study import Typed
+    from headscope.analyses.reproduce import Typed
     from headscope.reports.run import EXAMPLES, room_of
     from headscope.reports.run import report as run
     from headscope.views.pdf import find_browser, print_page

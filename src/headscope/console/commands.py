@@ -16,19 +16,18 @@ from headscope.analyses.record import Analysis
 from headscope.analyses.shown import WrittenSuffixes
 from headscope.console import options as console
 from headscope.console import sources
-from headscope.console.groups import (
+from headscope.console.functions import (
     Parameter,
     check,
-    command,
     defined,
     documented,
-    made,
     optional,
     parameters,
     sentence,
     several,
     typed,
 )
+from headscope.console.groups import command, made
 from headscope.errors import InputError
 
 _SHOWN = "headscope.analyses.shown:of_result"

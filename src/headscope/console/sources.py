@@ -219,7 +219,7 @@ class InputOptions(TextOptions):
         """
         corpus = self._corpus()
         loaded = model.load()
-        from headscope.corpora.shipped import shipped
+        from headscope.corpora.perceived import shipped
         from headscope.models.perceive import expect_reads, reads
 
         if corpus is None:

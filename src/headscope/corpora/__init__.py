@@ -17,9 +17,9 @@ from headscope.corpora.example import Example, Mention
 from headscope.corpora.given import corpus_of as _corpus_of  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from headscope.corpora.links import from_class, linked, links, negations
 from headscope.corpora.pairs import pairs
+from headscope.corpora.perceived import builtin_images, builtin_sounds, images, sounds
 from headscope.corpora.prompts import prompts
 from headscope.corpora.readers import builtin, jsonl, spoken, text, texts
-from headscope.corpora.shipped import builtin_images, builtin_sounds, images, sounds
 from headscope.corpora.tables import table
 from headscope.corpora.treebank import builtin_trees, conllu, word_heads
 

@@ -20,10 +20,10 @@ from headscope.corpora.example import Example, Unmatched
 from headscope.corpora.files import Line
 from headscope.corpora.jsonlines import DocumentNumbers, each_of, json_object, named, strings
 from headscope.corpora.links import linked_of, negation_of
+from headscope.corpora.perceived import images
 from headscope.corpora.prompts import asked_of
 from headscope.corpora.readers import examples_of, text_of
 from headscope.corpora.rows import MemoryRow, Replayed, columns_of, plain, values_of
-from headscope.corpora.shipped import images
 from headscope.corpora.treebank import tree_of
 from headscope.errors import InputError
 

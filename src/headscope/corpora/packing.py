@@ -204,12 +204,11 @@ def _taken(model: Encoder, group: Sequence[_Read], pack: int, layout: _Layout) -
 
     That is all of them, but where joining lines makes more pieces than they have apart.
     """
-    for size in range(len(group), 0, -1):
-        texts = [" ".join(read.example.text or "" for read in half) for half in _halves(group[:size], layout)]
-        around = layout.pair if len(texts) == 2 else layout.single
-        if size == 1 or sum(model.count(texts)) + around <= pack:
-            return size, group[0].example.but(text=texts[0], pair=texts[1] if len(texts) == 2 else None)
-    raise AssertionError("no line")
+    first, *second = [" ".join(read.example.text or "" for read in half) for half in _halves(group, layout)]
+    around = layout.pair if second else layout.single
+    if len(group) > 1 and sum(model.count([first, *second])) + around > pack:
+        return _taken(model, group[:-1], pack, layout)
+    return len(group), group[0].example.but(text=first, pair=second[0] if second else None)
 
 
 def _halves(group: Sequence[_Read], layout: _Layout) -> Sequence[Sequence[_Read]]:

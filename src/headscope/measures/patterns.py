@@ -15,7 +15,7 @@ import numpy as np
 from headscope.core.arrays import Bools, Floats, Ints
 from headscope.core.maps import AttentionMaps, wrap
 from headscope.core.tokens import Tokens
-from headscope.measures.confidence import lexicon
+from headscope.measures.lexicon import lexicon
 from headscope.measures.measure import Measure, by_name, pair_measure, row_measure
 
 _ONE, _TWO = ("vig2018patterns", "vig2019demo"), ("vig2019inner", "vig2019demo")
@@ -84,7 +84,7 @@ def related_word(tokens: Tokens, queries: Ints) -> np.ndarray:
     """Same or related word elsewhere in the same sentence.
 
     Two words are related when their first letters agree, at least four of them, and neither has more than three
-    letters after those (`headscope.measures.confidence.are_related`): no second model says what is related.
+    letters after those (`headscope.measures.lexicon.are_related`): no second model says what is related.
 
     Example: in ``they walk and walked``, *walk* gives 0.6 to *walked*, and *walked* 0.2 to *walk*: (0.6 + 0.2) / 2 =
     0.4.

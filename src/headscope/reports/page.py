@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -57,36 +56,13 @@ def report_page(
     examples: Sequence[Input | SideBySide] = (),
     *,
     sections: Sequence[Section] = (),
-    unseen: Sequence[Section] = (),
-    title: str | None = None,
-    exact: bool = False,
-    halves: bool = False,
-    grid: xr.Dataset | None = None,
+    **options: Any,
 ) -> str:
     """The report as HTML that needs nothing else: figures of every head, and the explorer behind them.
 
-    Args:
-        dataset: what `headscope.measure` returns: measures over ``(layer, head)``, each with ``_se``, ``_n``
-            and ``_chance``.
-        examples: inputs on which the page shows a head, one explorer each, or two models on an input. The layers and
-            heads of their first part are the dataset's.
-        sections: in the order of the page.
-        unseen: sections that are not shown; their findings are in the summary.
-        title: the page's title; by default it names the model.
-        exact: ship the maps in float32 instead of bytes (weights off by less than 0.004).
-        halves: texts A and B of an input are two stretches of one text, and not a pair that the corpus has.
-        grid: the figures that stand beside the examples' grids; by default all.
+    It takes what `report_payload` takes.
     """
-    payload, texts = report_payload(
-        dataset,
-        examples,
-        sections=sections,
-        unseen=unseen,
-        title=title,
-        exact=exact,
-        halves=halves,
-        grid=grid,
-    )
+    payload, texts = report_payload(dataset, examples, sections=sections, **options)
     worker = any(isinstance(section, Standalone) for section in sections)
     return page(payload, texts, bundle="report", title=payload["title"], worker=worker)
 
@@ -102,7 +78,20 @@ def report_payload(
     halves: bool = False,
     grid: xr.Dataset | None = None,
 ) -> tuple[ReportPayload, dict[str, str]]:
-    """What the report's page is given: the payload, and its arrays in letters by the names of their scripts."""
+    """What the report's page is given: the payload, and its arrays in letters by the names of their scripts.
+
+    Args:
+        dataset: what `headscope.measure` returns: measures over ``(layer, head)``, each with ``_se``, ``_n``
+            and ``_chance``.
+        examples: inputs on which the page shows a head, one explorer each, or two models on an input. The layers and
+            heads of their first part are the dataset's.
+        sections: in the order of the page.
+        unseen: sections that are not shown; their findings are in the summary.
+        title: the page's title; by default it names the model.
+        exact: ship the maps in float32 instead of bytes (weights off by less than 0.004).
+        halves: texts A and B of an input are two stretches of one text, and not a pair that the corpus has.
+        grid: the figures that stand beside the examples' grids; by default all.
+    """
     layers = [int(layer) for layer in dataset["layer"].values]
     heads = [int(head) for head in dataset["head"].values]
     _check(examples, layers, heads)
@@ -114,12 +103,12 @@ def report_payload(
     confidence = 1 - 0.05 / value[0].size  # Bonferroni: the intervals of all heads hold at once
     low = {name: interval_of(dataset, name, confidence=confidence)[0] for name in names}
     where, here = seen(examples, names, value, layers, heads)
-    corpus = _mapping(meta, "corpus")
+    corpus = meta.get("corpus", {})
     measures = [_measure(dataset[name], name, halves=halves) for name in names]
     blobs = Blobs()
     made: list[Section] = [
         *sections,
-        *absent(_mapping(meta, "absent")),
+        *absent(meta.get("absent", {})),
         methods(measures, corpus.get("document") or "", int(corpus.get("identical") or 0)),
     ]
     shown = [info for section in made if (info := section.info(blobs)) is not None]
@@ -135,7 +124,7 @@ def report_payload(
         shown,
         bool(examples),
     ).info(blobs)
-    model = _model(_mapping(meta, "model"), len(layers), len(heads))
+    model = _model(meta.get("model", {}), len(layers), len(heads))
     opened = [
         _example(example, dataset if grid is None else grid, model, exact)
         for example in _with_neurons(examples, sections, names, where, layers, heads)
@@ -157,11 +146,11 @@ def report_payload(
         here=blobs.plain(here),
         sections=[summary, *shown] if summary else shown,
         examples=[explorer for explorer, _ in opened],
-        options=_texts(_mapping(meta, "options")),
-        versions=_texts(_mapping(meta, "versions")),
+        options=_texts(meta.get("options", {})),
+        versions=_texts(meta.get("versions", {})),
         command=_text(meta.get("command")),
         created=_text(meta.get("created")),
-        seconds=_number(meta.get("seconds")),
+        seconds=meta.get("seconds"),
         route=_text(meta.get("route")),
     )
     texts = dict(blobs.texts)
@@ -269,9 +258,9 @@ def _example(
 def _model(model: Mapping[str, Any], layers: int, heads: int) -> ModelInfo:
     return ModelInfo(
         name=_text(model.get("name")) or "the model",
-        layers=_count(model.get("layers")) or layers,
-        heads=_count(model.get("heads")) or heads,
-        parameters=_count(model.get("parameters")),
+        layers=model.get("layers") or layers,
+        heads=model.get("heads") or heads,
+        parameters=model.get("parameters"),
         dtype=_text(model.get("dtype")),
         causal=bool(model.get("causal", False)),
         revision=_text(model.get("revision")),
@@ -280,22 +269,16 @@ def _model(model: Mapping[str, Any], layers: int, heads: int) -> ModelInfo:
 
 
 def _corpus(corpus: Mapping[str, Any]) -> CorpusInfo:
-    shares = {name: _number(share) for name, share in _mapping(corpus, "shares").items()}
     return CorpusInfo(
         kind=corpus.get("kind", "text"),
         name=_text(corpus.get("name")) or "",
-        documents=_count(corpus.get("documents")),
-        examples=_count(corpus.get("examples")),
-        tokens=_count(corpus.get("tokens")),
-        words=_count(corpus.get("words")),
-        split_words=_number(corpus.get("split_words")),
-        shares={name: share for name, share in shares.items() if share is not None},
+        documents=corpus.get("documents"),
+        examples=corpus.get("examples"),
+        tokens=corpus.get("tokens"),
+        words=corpus.get("words"),
+        split_words=corpus.get("split_words"),
+        shares={**corpus.get("shares", {})},
     )
-
-
-def _mapping(meta: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = meta.get(key)
-    return cast(Mapping[str, Any], value) if isinstance(value, Mapping) else {}
 
 
 def _text(value: Any) -> str | None:
@@ -306,12 +289,3 @@ def _text(value: Any) -> str | None:
 
 def _texts(values: Mapping[str, Any]) -> dict[str, str]:
     return {key: _text(value) or "" for key, value in values.items()}
-
-
-def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
-
-
-def _count(value: Any) -> int | None:
-    number = _number(value)
-    return None if number is None else int(number)

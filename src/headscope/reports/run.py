@@ -11,14 +11,15 @@ from itertools import islice
 from headscope.analyses import analyses
 from headscope.analyses.cards.section import MAPS
 from headscope.analyses.record import Analysis, Entry, entries
-from headscope.analyses.study import EXAMPLE_TOKENS, Study, Typed, strange, told_once
+from headscope.analyses.reproduce import Typed
+from headscope.analyses.study import EXAMPLE_TOKENS, Study, strange, told_once
 from headscope.attention.load import load
 from headscope.core.failures import reason
 from headscope.core.tokens import Kind
 from headscope.core.validation import Count, Number, validated
 from headscope.corpora import Corpus
 from headscope.corpora.given import AnnotatedCorpus, PromptCorpus
-from headscope.corpora.shipped import shipped
+from headscope.corpora.perceived import shipped
 from headscope.errors import FewError, HeadscopeWarning, InputError, UnknownError
 from headscope.live.standalone import carry
 from headscope.models import Model

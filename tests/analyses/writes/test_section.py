@@ -10,8 +10,9 @@ import torch
 import transformers
 
 import headscope as hs
+from headscope.analyses.reproduce import Typed
 from headscope.analyses.roles.retrieval.section import section as retrieval
-from headscope.analyses.study import Study, Typed
+from headscope.analyses.study import Study
 from headscope.analyses.writes import statistics
 from headscope.analyses.writes.run import section
 from headscope.models import Model

@@ -12,11 +12,11 @@ from headscope.analyses.measure.run import measure
 from headscope.analyses.study import Study
 from headscope.core.counts import plural
 from headscope.core.tokens import Kind
-from headscope.measures.choose import FIGURE_3
 from headscope.measures.confidence import CONFIDENCE
 from headscope.measures.conversation import CONVERSATION
 from headscope.measures.dataset import description, means_over, measure_names
 from headscope.measures.dataset import table as tidy_table
+from headscope.measures.gradients import FIGURE_3
 from headscope.measures.patterns import PATTERNS
 from headscope.runs.rare import with_rarest
 from headscope.views import blocks

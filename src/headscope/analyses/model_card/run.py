@@ -26,7 +26,7 @@ from headscope.core.arrays import Floats
 from headscope.core.heads import Head
 from headscope.core.validation import Seed
 from headscope.corpora import Corpus, Example, readers
-from headscope.corpora.shipped import shipped
+from headscope.corpora.perceived import shipped
 from headscope.errors import CorpusError, HeadscopeError
 from headscope.measures.choose import choose
 from headscope.measures.dataset import dataset, description

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
-from headscope.analyses.study import see_head
+from headscope.analyses.reproduce import see_head
 from headscope.core.arrays import Floats, quiet
 from headscope.core.counts import plural
 from headscope.core.heads import Head

@@ -6,7 +6,7 @@ from typing import Any
 
 import xarray as xr
 
-from headscope.analyses.study import see_head
+from headscope.analyses.reproduce import see_head
 from headscope.analyses.why import statistics
 from headscope.analyses.why.cite import cite as marked
 from headscope.core.escapes import beginning

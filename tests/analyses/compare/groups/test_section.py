@@ -10,7 +10,7 @@ import pytest
 
 import headscope as hs
 from headscope.analyses.compare.groups import statistics
-from headscope.analyses.study import Typed
+from headscope.analyses.reproduce import Typed
 from headscope.core.heads import Head
 from headscope.errors import InputError
 from headscope.models import Model

@@ -13,7 +13,7 @@ import torch
 
 import headscope as hs
 from headscope.analyses.compare.models.examples import nearest, other
-from headscope.analyses.study import Typed
+from headscope.analyses.reproduce import Typed
 from headscope.errors import InputError
 from headscope.models import Model
 from headscope.views.blobs import decode

@@ -10,7 +10,7 @@ import pytest
 
 import headscope as hs
 from headscope.analyses.roles.run import every_role
-from headscope.corpora.shipped import shipped
+from headscope.corpora.perceived import shipped
 from headscope.errors import InputError
 from headscope.models import Model
 from headscope.runs.task import Task

@@ -10,7 +10,7 @@ import xarray as xr
 
 from headscope.analyses.links.section import Drawn
 from headscope.analyses.links.sums import LinkSums
-from headscope.analyses.links.syntax.examples import Syntax
+from headscope.analyses.links.syntax.section import Syntax
 from headscope.analyses.links.syntax.statistics import DIRECTIONS, table
 from headscope.analyses.links.syntax.statistics import dataset as syntax_dataset
 from headscope.core.heads import Head

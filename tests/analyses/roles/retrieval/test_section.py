@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 
 import headscope as hs
+from headscope.analyses.reproduce import Typed
 from headscope.analyses.roles import statistics as roles
 from headscope.analyses.roles.retrieval.section import section
 from headscope.analyses.roles.section import Roles
-from headscope.analyses.study import Study, Typed
+from headscope.analyses.study import Study
 from headscope.models import Model
 from headscope.views.blobs import Blobs
 from headscope.views.explorer import Input

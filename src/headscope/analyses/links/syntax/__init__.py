@@ -14,9 +14,9 @@ ANALYSIS = Analysis(
     named={"offsets": "", "clusters": "", "treebank": ""},
     estimate="run:estimate",
     axis="relation",
-    section="examples:Syntax",
+    section="section:Syntax",
     table="statistics:table",
     every="statistics:every_head",
     merge="run:merge",
-    sections=(Entry("syntax", "dependency relations (table 1)", 40, "examples:section", reads="treebank"),),
+    sections=(Entry("syntax", "dependency relations (table 1)", 40, "section:section", reads="treebank"),),
 )
