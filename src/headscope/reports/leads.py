@@ -92,7 +92,8 @@ def _dots(about: str | None, tables: Sequence[TableBlock]) -> list[Block]:
         link = "" if of.get("layer") is None else str(Head(of["layer"], of["head"]))
         title = str(of.get("meaning") or of[name]).strip() if name else link
         other = of.get("units", "share") != "share" or (link and of.get("candidates") != first)
-        if of[value] is None or other or title.startswith("all") or of.get(table.get("faint", "")):
+        over_all = title == "all" or title.startswith("all but ")
+        if of[value] is None or other or over_all or of.get(table.get("faint", "")):
             continue
         points.append((title, of[value], of.get(against), link, reason))
     points.sort(key=lambda one: -one[1])
