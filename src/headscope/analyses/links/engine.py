@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections import ChainMap
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -11,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headscope.analyses.links.choices import Choice, Side, Units, by_label, voices, widened
+from headscope.analyses.links.choices import Side, Units, by_label, voices, widened
 from headscope.analyses.links.questions import (
     AskedExample,
     Direction,
@@ -22,7 +24,6 @@ from headscope.analyses.links.questions import (
 )
 from headscope.analyses.links.sums import FIGURES, IN_REGIONS, LinkSums, added
 from headscope.attention.record import AttentionRecord
-from headscope.attention.recording import recording
 from headscope.core.arrays import Bools, Floats
 from headscope.core.heads import Head
 from headscope.core.link import OUT_OF_SIGHT, Link
@@ -115,8 +116,8 @@ class LinkEngine:
     settle: Callable[[AskedExample, Bools, Maps], Bools] | None = None
     """What counts as right, of ``[way layer head source]``, and of the units that were chosen; None: what is."""
 
-    look: Callable[[AskedExample, Maps], Maps] | None = None
-    """What `add` needs of a layer's maps ``[head unit unit]``; None: nothing."""
+    look: Callable[[AskedExample, int, Maps], Any] | None = None
+    """What is needed of a layer's maps ``[head unit unit]``; None: nothing."""
 
     def examples(self, corpus: Corpus | Iterable[Example], limit: int | None) -> Iterator[Example]:
         """The inputs of a corpus, with their tokens."""
@@ -221,25 +222,12 @@ class LinkEngine:
 
     def maps(self, asked: Sequence[AskedExample], heads: Collection[Head]) -> list[dict[Head, Maps]]:
         """The maps of some heads over the units of each input, ``[unit unit]``; of self-attention."""
-        step = 1 if self.model.same_length else _TOGETHER
-        batches = (asked[at : at + step] for at in range(0, len(asked), step))
-        return [maps for batch in batches for maps in self._maps(batch, heads)]
-
-    def _maps(self, batch: Sequence[AskedExample], heads: Collection[Head]) -> Iterator[dict[Head, Maps]]:
-        tokens, axes = [tokens_of(one) for one in batch], [one.question.key for one in batch]
-        units, layers = Units(axes, self.rows, self.model.device), dict[int, Maps]()
-
-        def look(record: AttentionRecord) -> None:
-            if any(head.layer == record.layer for head in heads) and not foreign(record, tokens):
-                weights = record.weights()
-                weights = weights.to(torch.promote_types(weights.dtype, torch.float32))
-                layers[record.layer] = units.given(units.received(weights)).cpu().numpy()
-
-        with torch.no_grad(), recording(self.model.backbone, look):
-            forward(self.model, tokens, token_types=self.token_types)
-        for place, axis in enumerate(axes):
-            size = slice(len(axis.groups))
-            yield {head: layers[head.layer][place, head.head, size, size] for head in heads}
+        engine, step = copy(self), 1 if self.model.same_length else _TOGETHER
+        engine.look = lambda _, layer, maps: {
+            head: maps[head.head].copy() for head in heads if head.layer == layer
+        }
+        answers = (engine.run(asked[at : at + step])[0] for at in range(0, len(asked), step))
+        return [dict(ChainMap(*one.looked)) for batch in answers for one in batch]
 
 
 class Answered(NamedTuple):
@@ -257,7 +245,7 @@ class Answered(NamedTuple):
     right: Bools
     blind: Bools | None
     sure: Bools | None
-    looked: Sequence[Maps]
+    looked: Sequence[Any]
 
 
 class _Reader:
@@ -292,17 +280,12 @@ class _Reader:
         for direction in self._directions if engine.sees else ():
             axes = [question.query if direction == "row" else question.key for question in questions]
             self._voices[direction] = voices(axes, direction, device)
-        self._right: dict[int, list[Bools]] = {}
-        self._blind: dict[int, list[Bools]] = {}
-        self._sure: dict[int, list[Bools]] = {}
-        self._chosen: dict[int, list[Maps]] = {}
-        self._looked: dict[int, list[Maps]] = {}
-        self._figures: dict[int, Floats] = {}
+        self._layers: dict[int, dict[str, Any]] = {}
 
     @property
     def shape(self) -> tuple[list[int], int]:
         """The layers, and the most heads that one has."""
-        return sorted(self._right), max(layer[0].shape[1] for layer in self._right.values())
+        return sorted(self._layers), max(read["right"].shape[2] for read in self._layers.values())
 
     def run(self) -> None:
         """One forward pass, reduced layer by layer."""
@@ -313,7 +296,7 @@ class _Reader:
                 passes.module(**self._both(), **uncached(passes.module))
             else:
                 forward(model, inputs, token_types=self._engine.token_types)
-        if not self._right:
+        if not self._layers:
             kind = "cross-attention" if self._crossed else "self-attention over the tokens"
             raise RefusedError(f"{model.name}: expected {kind}, found none")
 
@@ -338,7 +321,7 @@ class _Reader:
         if not self._crossed:
             if foreign(record, self._inputs):
                 return
-            expect_square(record, len(self._asked), self._key.tokens, self._right)
+            expect_square(record, len(self._asked), self._key.tokens, self._layers)
         weights = record.weights()
         weights = weights.to(torch.promote_types(weights.dtype, torch.float32))
         if not torch.isfinite(weights.sum()):
@@ -346,75 +329,57 @@ class _Reader:
             what = f"{' to '.join(sources)}: attention of layer {record.layer}"
             raise not_finite(self._model.name, self._model.module, what)
         maps = self._query.given(self._key.received(weights))
-        engine, layer = self._engine, record.layer
+        engine = self._engine
         lines = {name: side.lines(maps) for name, side in self._directions.items()}
-        choices = [self._directions[way.direction].choose(lines[way.direction], way) for way in engine.ways]
-        self._right[layer] = [choice.right.cpu().numpy() for choice in choices]
-        if engine.sees:
-            self._blind[layer] = [self._without_source(maps, way) for way in engine.ways]
+        ways = [(way, self._directions[way.direction], lines[way.direction]) for way in engine.ways]
+        choices = [side.choose(of, way) for way, side, of in ways]
+        read = self._layers[record.layer] = {"right": _stacked(choice.right for choice in choices)}
+        if engine.sees:  # what is chosen whatever the source is
+            averages = ((way, side, side.average(maps, self._voices[way.direction])) for way, side, _ in ways)
+            read["blind"] = _stacked(side.choose(of, way).right for way, side, of in averages)
         if self._aligned:
-            sides = [self._directions[way.direction] for way in engine.ways]
-            self._sure[layer] = [
-                side.hits(choice, side.sure).cpu().numpy()
-                for side, choice in zip(sides, choices, strict=True)
-            ]
+            pairs = zip(ways, choices, strict=True)
+            read["sure"] = _stacked(side.hits(choice, side.sure) for (_, side, _), choice in pairs)
         if engine.settle is not None:
-            self._chosen[layer] = [choice.at.cpu().numpy() for choice in choices]
+            read["chosen"] = _stacked(choice.at for choice in choices)
         if self.by_label is not None:
-            figures = torch.stack(
-                [
-                    self._figures_of(lines[way.direction], choice, way)
-                    for way, choice in zip(engine.ways, choices, strict=True)
-                ]
-            )  # [way figure input head source]
-            flat = figures.permute(1, 0, 3, 2, 4).flatten(3).double()
-            self._figures[layer] = (flat @ self.by_label).cpu().numpy()
+            pairs = zip(ways, choices, strict=True)
+            figures = [
+                torch.cat([side.figures(of, choice, way), *([side.regions(of)] if engine.sees else [])])
+                for (way, side, of), choice in pairs
+            ]  # [figure input head source] of each way
+            flat = torch.stack(figures).permute(1, 0, 3, 2, 4).flatten(3).double()
+            read["figures"] = (flat @ self.by_label).cpu().numpy()
         if engine.look is not None:
             averaged = maps.cpu().numpy()
-            self._looked[layer] = [
-                engine.look(
-                    asked,
-                    averaged[place, :, : len(asked.question.query.groups), : len(asked.question.key.groups)],
-                )
-                for place, asked in enumerate(self._asked)
+            sizes = [
+                (len(asked.question.query.groups), len(asked.question.key.groups)) for asked in self._asked
             ]
-
-    def _without_source(self, maps: Tensor, way: Way) -> Bools:
-        """Whether what a head chooses whatever the source is right, ``[input head source]``."""
-        side = self._directions[way.direction]
-        line = side.average(maps, self._voices[way.direction])
-        return side.choose(line, way).right.cpu().numpy()
-
-    def _figures_of(self, lines: Tensor, choice: Choice, way: Way) -> Tensor:
-        """`FIGURES`, and of a model that sees pictures `IN_REGIONS`, ``[figure input head source]``."""
-        side = self._directions[way.direction]
-        figures = side.figures(lines, choice, way)
-        return torch.cat([figures, side.regions(lines)]) if self._engine.sees else figures
+            read["looked"] = [
+                engine.look(asked, record.layer, averaged[place, :, :queries, :keys])
+                for place, (asked, (queries, keys)) in enumerate(zip(self._asked, sizes, strict=True))
+            ]
 
     def answers(self) -> list[Answered]:
         """What is right of each input's sources."""
-        engine, (layers, heads) = self._engine, self.shape
-        answers: list[Answered] = []
+        engine, answers = self._engine, list[Answered]()
         for place, asked in enumerate(self._asked):
-            right = self._of(self._right, place, layers, heads)
+            right, blind, sure = (self._of(name, place) for name in ("right", "blind", "sure"))
             if engine.settle is not None:
-                right = engine.settle(asked, right, self._of(self._chosen, place, layers, heads))
-            blind = self._of(self._blind, place, layers, heads) if engine.sees else None
-            sure = self._of(self._sure, place, layers, heads) if self._aligned else None
-            looked = [self._looked[layer][place] for layer in layers] if self._looked else []
+                right = engine.settle(asked, right, self._of("chosen", place))
+            looked = [self._layers[layer]["looked"][place] for layer in self.shape[0]] if engine.look else []
             answers.append(Answered(asked, right, blind, sure, looked))
         return answers
 
-    def _of(
-        self, by_layer: Mapping[int, Sequence[Maps]], place: int, layers: Sequence[int], heads: int
-    ) -> Maps:
+    def _of(self, name: str, place: int) -> Any:
         """What the layers have of one input, ``[way layer head source]``; 0 for heads that a layer does not have."""
-        size = len(self._asked[place].question.labels)
-        kind = by_layer[layers[0]][0].dtype
-        padded = np.zeros((len(self._engine.ways), len(layers), heads, size), kind)
-        for row, layer in enumerate(layers):
-            for way, values in enumerate(by_layer[layer]):
-                padded[way, row, : values.shape[1]] = values[place, :, :size]
+        (layers, heads), size = self.shape, len(self._asked[place].question.labels)
+        reads: list[Any] = [self._layers[layer].get(name) for layer in layers]
+        if reads[0] is None:
+            return None
+        padded = np.zeros((len(self._engine.ways), len(layers), heads, size), reads[0].dtype)
+        for row, values in enumerate(reads):
+            padded[:, row, : values.shape[2]] = values[:, place, :, :size]
         return padded
 
     def figures(self) -> dict[str, Floats]:
@@ -425,6 +390,11 @@ class _Reader:
         figures = (*FIGURES, *IN_REGIONS) if self._engine.sees else FIGURES
         sums = np.zeros((len(self._labels), len(figures), len(self._engine.ways), len(layers), heads))
         for row, layer in enumerate(layers):
-            values = self._figures[layer]  # [figure way head label]
+            values = self._layers[layer]["figures"]  # [figure way head label]
             sums[:, :, :, row, : values.shape[2]] = values.transpose(3, 0, 1, 2)
         return dict(zip(self._labels, sums, strict=True))
+
+
+def _stacked(tensors: Iterable[Tensor]) -> Maps:
+    """What each way gives, ``[way input head source]``."""
+    return torch.stack([*tensors]).cpu().numpy()

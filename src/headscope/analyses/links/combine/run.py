@@ -6,9 +6,9 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -42,11 +42,12 @@ from headscope.corpora.given import AnnotatedCorpus
 from headscope.errors import InputError
 from headscope.models import Model
 from headscope.runs.batches import inputs_of_block, no_input, worked
-from headscope.runs.checkpoint import Folder, Outcome
+from headscope.runs.checkpoint import Folder, Outcome, SentBlock
 from headscope.runs.estimate import Inputs, told_once
 from headscope.runs.identity import circumstances, identity
 from headscope.runs.long import described
 from headscope.runs.progress import bar
+from headscope.runs.reduce import reduce
 from headscope.runs.safefile import under
 from headscope.statistics.resample import Clusters
 
@@ -150,28 +151,33 @@ def combine_heads(
     return dataset(run.rows(), run.directions, run.layers, run.heads, meta)
 
 
-def _maps(_: AskedExample, maps: Maps) -> Maps:
+def _maps(_: AskedExample, layer: int, maps: Maps) -> Maps:
     """All of a layer's maps."""
     return maps
 
 
-@dataclass(frozen=True)
-class _CombineState:
-    """What a pass has found up to a block."""
+@dataclass
+class _LabelPairs:
+    """What the first pass knows of a label, the one half of the documents and the other.
 
-    arrays: Arrays
+    Attributes:
+        right: the sum over its sources of each feature's score alone, ``[half feature]``.
+        n: what that is over.
+        documents: those of its inputs.
+        sources: how many count, in both halves.
+        links: without direction a checksum of all of them.
+    """
 
-    def __add__(self, other: Self) -> Self:
-        return other
-
-    def to_arrays(self) -> Arrays:
-        """Give the arrays themselves."""
-        return self.arrays
+    right: Floats
+    n: list[float] = field(default_factory=lambda: [0.0, 0.0])
+    documents: list[list[int]] = field(default_factory=lambda: [[], []])
+    sources: int = 0
+    links: str = ""
 
 
 @dataclass
 class _CombineRun:
-    """Both passes over a corpus."""
+    """Both passes over a corpus: what they know is of all blocks so far."""
 
     engine: Links
     corpus: Corpus | Sequence[Example]
@@ -189,13 +195,10 @@ class _CombineRun:
     def __post_init__(self) -> None:
         self.directions = ["both"] if self.apart is not None else [way.name for way in self.engine.ways]
         self._samples = PairSample(self.sources), PairSample(self.sources)
-        self._alone: dict[tuple[str, int], tuple[Floats, float]] = {}
-        self._documents: dict[tuple[str, int], set[int]] = {}
-        self._sources: dict[str, int] = {}
-        self._links: dict[str, str] = {}
-        self._same: dict[str, list[str]] = {}
-        self._fitted: dict[str, Floats] = {}
+        self._alone: dict[str, _LabelPairs] = {}
+        self._titles: dict[str, str] = {}
         self._weights: dict[str, Floats] = {}
+        self._fitted: dict[str, Floats] = {}
         self._scored: dict[str, LabelScores] = {}
 
     def over_inputs(self, work: PairWork, title: str) -> Inputs:
@@ -210,60 +213,55 @@ class _CombineRun:
                 numbers[asked.number] = clusters.number(asked.document, asked.document_known)
                 yield asked
 
-        with self._folder(work) as folder, bar(corpus, self.limit, self.progress, title) as done:
-            behind, kept = (folder and folder.span(0)) or (0, Outcome[_CombineState]())
-            if kept.sums is not None:
-                self._take(kept.sums.arrays)
-            chain, number = "", 0
-            cuts = blocks(
+        def sent() -> Iterator[SentBlock]:
+            for block in blocks(
                 numbered(),
                 size=inputs_of_block(engine.model, corpus),
                 batch_size=self.batch_size,
                 tokens_per_batch=_TOKENS,
                 same_length=engine.model.same_length,
-            )
-            for number, batches in enumerate(map(list, cuts), 1):
+            ):
+                batches = list(block)
                 content = (part for batch in batches for example in batch for part in spelled_out(example))
-                chain = hashlib.sha256(chain.encode() + b"".join(content)).hexdigest()
-                if folder is not None and number <= behind:
-                    folder.compare(number, chain)
-                    done(sum(map(len, batches)))
-                    continue
-                self._block(batches, numbers, work, done)
-                if folder is not None:
-                    folder.keep(number, Outcome(_CombineState(self._arrays())), chain)
-            if folder is not None:
-                folder.ends(number)
+                yield SentBlock(block.number, batches, hashlib.sha256(b"".join(content)).hexdigest())
+
+        def added(units: Iterator[Sequence[SentBlock]]) -> Iterator[Outcome[_CombineRun]]:
+            for (block,) in units:
+                self._block(block, numbers, work, done)
+                yield Outcome(self)
+
+        with self._folder(work.__name__) as folder, bar(corpus, self.limit, self.progress, title) as done:
+            reduce(
+                sent(),
+                added,
+                folder=folder,
+                span=sys.maxsize,
+                place=lambda block: sum(map(len, block)),
+                reached=lambda size, passed, _: done(size * passed),
+            )
         if not clusters.count:
             raise no_input(corpus)
         self.kind = clusters.kind
         return inputs
 
-    @contextmanager
-    def _folder(self, work: Any) -> Generator[Folder[_CombineState] | None]:
-        """Where a pass is kept."""
+    def _folder(self, stage: str) -> AbstractContextManager[Folder[_CombineRun] | None]:
+        """Where a pass is kept: each block when it ends, as the next changes what is known."""
         if self.kept is None:
-            yield None
-            return
-        place, run = self.kept
-        now, name = circumstances(self.engine.model.device), work.__name__
-        size = sys.maxsize  # of a span: the state is of all blocks so far
-        with Folder(
-            place / name, {**run, "stage": name}, _CombineState, span=size, circumstances=now
-        ) as folder:
-            try:
-                yield folder
-            finally:
-                folder.flush()
+            return nullcontext()
+        (place, run), now = self.kept, circumstances(self.engine.model.device)
+        about = {**run, "stage": stage}
+        return Folder(place / stage, about, self._take, span=sys.maxsize, circumstances=now, every=0.0)
 
-    def _arrays(self) -> Arrays:
-        """What both passes have found so far."""
-        alone = [[*key, n, sorted(self._documents[key])] for key, (_, n) in self._alone.items()]
+    def __add__(self, after: Self) -> Self:
+        return after
+
+    def to_arrays(self) -> Arrays:
+        """What both passes know so far."""
+        alone = {label: {**vars(of), "right": None} for label, of in self._alone.items()}
         clusters = {label: scored.clusters for label, scored in self._scored.items()}
-        described = [self.layers, self.heads, self._sources, self._links, alone, clusters]
         arrays = {
-            "told": np.array(json.dumps(described)),
-            "right": np.array([right for right, _ in self._alone.values()]),
+            "told": np.array(json.dumps([self.layers, self.heads, alone, clusters])),
+            "right": np.array([of.right for of in self._alone.values()]),
         }
         for place, scored in enumerate(self._scored.values()):
             arrays |= {f"sums{place}": np.array(scored.sums), f"counts{place}": np.array(scored.counts)}
@@ -271,18 +269,17 @@ class _CombineRun:
             arrays |= {f"sample{half}/{name}": array for name, array in sample.to_arrays().items()}
         return arrays
 
-    def _take(self, arrays: Arrays) -> None:
-        """Go on from what `_arrays` gave."""
-        described = json.loads(arrays["told"].item())
-        self.layers, self.heads, self._sources, self._links, alone, clusters = described
-        for (label, half, n, documents), right in zip(alone, arrays["right"], strict=True):
-            self._alone[label, half], self._documents[label, half] = (right, n), set(documents)
+    def _take(self, arrays: Arrays) -> _CombineRun:
+        """Go on from what `to_arrays` gave."""
+        self.layers, self.heads, alone, clusters = json.loads(arrays["told"].item())
+        for (label, of), right in zip(alone.items(), arrays["right"], strict=True):
+            self._alone[label] = _LabelPairs(**{**of, "right": right})
         for place, (label, of) in enumerate(clusters.items()):
-            self._scored[label] = LabelScores(
-                of, *(list(arrays[f"{name}{place}"]) for name in ("sums", "counts"))
-            )
+            sums, counts = (list(arrays[f"{name}{place}"]) for name in ("sums", "counts"))
+            self._scored[label] = LabelScores(of, sums, counts)
         for half, sample in enumerate(self._samples):
             sample.take(under(arrays, f"sample{half}/"))
+        return self
 
     def _block(
         self,
@@ -296,13 +293,12 @@ class _CombineRun:
             while answered:  # the maps of a batch go before those of the next come
                 one = answered.pop()
                 cluster = numbers.pop(one.asked.number)
-                for pairs in self._pairs(one):
+                apart, heads = self.apart, self.heads
+                pairs_of = (
+                    directed(one, self.directions, heads) if apart is None else undirected(one, apart, heads)
+                )
+                for pairs in pairs_of:
                     work(one.asked, pairs, cluster)
-
-    def _pairs(self, answered: Answered) -> Iterator[CandidatePairs]:
-        if self.apart is None:
-            return directed(answered, self.directions, self.heads)
-        return undirected(answered, self.apart, self.heads)
 
     def _half(self, cluster: int) -> int:
         """Put one of two clusters that follow each other in each half."""
@@ -318,46 +314,40 @@ class _CombineRun:
             if not len(counted):
                 continue
             right, n = _alone(pairs, sources)
+            links = b"" if pairs.far is None else b"%d " % asked.number + pairs.contacts(sources).tobytes()
             for label in labels:
-                before = self._alone.get((label, half), (np.zeros(len(right)), 0.0))
-                self._alone[label, half] = before[0] + right, before[1] + n
-                self._documents.setdefault((label, half), set()).add(cluster)
-                self._sources[label] = self._sources.get(label, 0) + len(counted)
-                if pairs.far is not None:
-                    held = (
-                        f"{self._links.get(label, '')} {asked.number}".encode()
-                        + pairs.contacts(sources).tobytes()
-                    )
-                    self._links[label] = hashlib.sha256(held).hexdigest()
+                alone = self._alone.setdefault(label, _LabelPairs(np.zeros((2, len(right)))))
+                alone.right[half] += right
+                alone.n[half] += n
+                alone.documents[half].append(cluster)
+                alone.sources += len(counted)
+                if links:
+                    alone.links = hashlib.sha256(alone.links.encode() + links).hexdigest()
 
     def fit(self, least: int) -> None:
         """Choose and fit on both halves, for each label with enough sources. Raises `InputError` without any link."""
-        labels = [label for label in self._sources if label != ALL]
+        labels = sorted({*self._alone} - {ALL}, key=lambda label: (-self._alone[label].sources, label))
         if not labels:
             apart = "" if self.apart is None else f" of units {self.apart} or more apart"
             raise InputError(f"corpus: expected at least one link{apart}, found none")
-        labels.sort(key=lambda label: (-self._sources[label], label))
-        for label in (
-            list(labels) if self.apart is not None else ()
-        ):  # without direction several may be the same
-            first = next(other for other in labels if self._links[other] == self._links[label])
-            self._same.setdefault(first, []).append(label)
-            if first != label:
-                labels.remove(label)
-        for label in [ALL, *labels] if len(labels) > 1 else labels:
-            self._scored[label] = LabelScores()
-            documents = [len(self._documents.get((label, half), ())) for half in range(2)]
-            if self._sources[label] < least or min(documents) < 2:
+        same: dict[str, list[str]] = {}  # without direction several may be the same
+        for label in labels:
+            same.setdefault(self._alone[label].links or label, []).append(label)
+        titles = {names[0]: ", ".join(names) for names in same.values()}
+        self._titles = {ALL: ALL, **titles} if len(titles) > 1 else titles
+        for label in self._titles:
+            alone = self._alone[label]
+            weights = self._weights[label] = np.full((2, len(SYSTEMS), alone.right.shape[1]), np.nan)
+            if alone.sources < least or min(len({*documents}) for documents in alone.documents) < 2:
+                scores = len(SOURCES) + (1 if self.apart is None else len(CONTACTS))
+                none = np.full((len(SYSTEMS) + 1, scores), np.nan)
+                self._scored[label] = LabelScores([0], [none], [np.full(scores, float(alone.sources))])
                 continue
-            weights: list[Floats] = []
-            applied: list[Floats] = []
+            self._scored[label], applied = LabelScores(), weights.copy()
             for half, sample in enumerate(self._samples):
-                right, n = self._alone[label, half]
-                best = systems(right / n)
-                coefficients, factors = fit(*sample.of(label), self.seed)
-                weights.append(np.concatenate([best, coefficients[None]]))
-                applied.append(np.concatenate([best, factors[None]]))
-            self._weights[label], self._fitted[label] = np.stack(weights), np.stack(applied)
+                weights[half, :-1] = applied[half, :-1] = systems(alone.right[half] / alone.n[half])
+                weights[half, -1], applied[half, -1] = fit(*sample.of(label), self.seed)
+            self._fitted[label] = applied
 
     def score(self, asked: AskedExample, pairs: CandidatePairs, cluster: int) -> None:
         """Score an input by what the other half says."""
@@ -372,18 +362,13 @@ class _CombineRun:
                 scored.sums.append(np.concatenate([sums, pairs.chance(sources)[None]]))
                 scored.counts.append(counts)
 
-    def rows(self) -> dict[str, tuple[dict[str, Floats], Floats | None]]:
+    def rows(self) -> dict[str, tuple[dict[str, Floats], Floats]]:
         """What `dataset` takes of each label."""
-        scores = len(SOURCES) + (1 if self.apart is None else len(CONTACTS))
-        rows: dict[str, tuple[dict[str, Floats], Floats | None]] = {}
-        for label, scored in self._scored.items():
-            if label in self._fitted:
-                rows[label] = scored.figures(rate=self.apart is None), self._weights[label]
-                continue
-            none = np.full((len(SYSTEMS) + 1, scores), np.nan)
-            row = dict.fromkeys(("value", "ci_low", "ci_high"), none)
-            rows[label] = {**row, "n": np.full(scores, float(self._sources[label]))}, None
-        return {", ".join(self._same.get(label, [label])): row for label, row in rows.items()}
+        rate = self.apart is None
+        return {
+            title: (self._scored[label].figures(rate=rate), self._weights[label])
+            for label, title in self._titles.items()
+        }
 
 
 def _alone(

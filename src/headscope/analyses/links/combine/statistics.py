@@ -396,7 +396,7 @@ class LabelScores:
 
 
 def dataset(
-    rows: Mapping[str, tuple[Mapping[str, Floats], Floats | None]],
+    rows: Mapping[str, tuple[Mapping[str, Floats], Floats]],
     directions: Sequence[str],
     layers: Sequence[int],
     heads: int,
@@ -406,7 +406,7 @@ def dataset(
 
     Args:
         rows: of each label those of `Scored.figures`, and of both halves how much each head counts in each system,
-            ``[half system feature]``; None where there are too few sources to fit anything.
+            ``[half system feature]``; NaN where there are too few sources to fit anything.
         directions, layers, heads: what features are, in this order.
         meta: what made the figures.
 
@@ -423,8 +423,7 @@ def dataset(
     ):  # no links between two texts
         scores.pop()
         figures = [{name: values[..., :-1] for name, values in row.items()} for row in figures]
-    none = np.full(shape, np.nan)
-    weights = [none if weight is None else weight.reshape(shape) for _, weight in rows.values()]
+    weights = [weight.reshape(shape) for _, weight in rows.values()]
     axes = ("label", "system", "score")
     return xr.Dataset(
         {

@@ -171,7 +171,7 @@ class Dependencies(LinkEngine):
         right[..., :-1] |= (chosen[..., 1:] == heads[:-1]) & np.array(before, np.bool_)
         return right
 
-    def _edges(self, asked: AskedExample, maps: np.ndarray) -> Bools:
+    def _edges(self, asked: AskedExample, _: int, maps: np.ndarray) -> Bools:
         """The edges of a layer's spanning trees that are right."""
         return spanning.edges(maps, gold(asked)[1])
 
