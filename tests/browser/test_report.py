@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl
 import numpy as np
 import pytest
 
+import headscope as hs
 from headscope.core.maps import wrap
 from headscope.views.explorer import Input
 from tests.helpers.patience import PATIENCE
@@ -432,3 +433,13 @@ def test_a_broken_page_says_what_is_wrong(open_page: Any, chromium: Any, tmp_pat
     page.wait_for_selector("[role=alert]")
     assert page.locator("[role=alert]").inner_text().startswith("This report cannot be shown")
     page.close()
+
+
+def test_a_patch_is_pinned_where_it_stands_among_patches_put_together(open_page: Any):
+    axis = hs.Grid(6, 6, prefix=["[CLS]"], picture=hs.Picture(np.full((60, 60, 3), 200, np.uint8)))
+    weights = np.full((3, 4, len(axis), len(axis)), 1 / len(axis), np.float32)
+    weights[1, 2, 20] = 0.2 / 36
+    weights[1, 2, 20, 19] = 0.8  # the row that shows .8, of the patch in row 3, column 1
+    page = open_page(report_page(dataset(), [Input({"self": hs.wrap(weights, axis)}, side=2)]))
+    page.locator('[data-opens=L1H2][data-reason*="previous"]').first.click()
+    page.wait_for_function("() => new URLSearchParams(location.hash.slice(1)).get('view.pin') === 'from,4'")

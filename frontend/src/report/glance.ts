@@ -12,6 +12,7 @@ import { fromPage } from "../ui/embedded";
 import { draw } from "./cells";
 import type { Cell } from "./figures";
 import type { Host } from "./host";
+import { stands } from "./reasons";
 
 /** How much of what is not looked at is covered. */
 const OPACITY = 0.7;
@@ -83,7 +84,7 @@ async function given(
   const keys = part.key.pieces.length;
   const [ref, start, row] =
     pin?.side === "from"
-      ? ([part.layers[at]!, head * part.query.pieces.length, pin.place] as const)
+      ? ([part.layers[at]!, head * part.query.pieces.length, stands(pin, part)] as const)
       : ([part.looks!, part.heads.slice(0, at).reduce((sum, some) => sum + some.length, 0), head] as const);
   const values = await store.get(ref);
   const own = values.subarray((start + row) * keys, (start + row + 1) * keys);
@@ -112,7 +113,8 @@ export async function glance(
   if (!shares) return false;
   const { theme } = host.now;
   const pen = fit(canvas, width, height);
-  const own = pin?.side === "from" ? clipped((part.query.boxes?.[pin.place] ?? null) as Box | null, area[2]) : null;
+  const own =
+    pin?.side === "from" ? clipped((part.query.boxes?.[stands(pin, part)] ?? null) as Box | null, area[2]) : null;
   const [across, down] = [width / (area[2] - area[0]), height / (area[3] - area[1])];
   const [x, y] = own ? [(own[0] - area[0]) * across, (own[1] - area[1]) * down] : [0, 0];
   if (sound) {

@@ -93,7 +93,7 @@ export class Opened {
   /** The head is to be seen where its reason is. */
   show(reason: Reason): void {
     const { layer, head } = this.open;
-    this.explorer?.update({ ...shows(reason, this.payload?.state ?? {}), layer, heads: [head] });
+    this.explorer?.update({ ...shows(reason, this.payload!), layer, heads: [head] });
   }
 
   /** The explorer is to show something else than the open head. */

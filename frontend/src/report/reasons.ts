@@ -1,6 +1,6 @@
 // Why a head is named: what its link says, and what the explorer then shows. `headscope.views.reasons` does the same.
 
-import type { ExplorerPayload, ExplorerState, Reason } from "../protocol";
+import type { ExplorerPayload, ExplorerState, PartInfo, Pin, Reason } from "../protocol";
 import { figure } from "../scene/format";
 import type { Cell, Figures, Measure } from "./figures";
 import type { Host } from "./host";
@@ -43,20 +43,24 @@ export const at = (reason: Reason, example: number | null, pin: Reason["pin"] = 
  * What an explorer shows of a reason: its token pinned, and nothing hidden; two inputs may need words, without special
  * tokens.
  */
-export const shows = ({ pin }: Reason, { unit = "pieces", special = true }: ExplorerState): ExplorerState => ({
+export const shows = ({ pin }: Reason, { state, inputs }: ExplorerPayload): ExplorerState => ({
   ...{
     scale: "head",
     filter: "all",
-    special,
-    unit,
+    special: state.special ?? true,
+    unit: state.unit ?? "pieces",
     quantity: "weights",
     aggregate: "none",
     gold: true,
     zoom: null,
     between: null,
   },
-  pin: pin ? [pin.side, pin.place] : null,
+  pin: pin ? [pin.side, stands(pin, inputs[0]!.parts[0]!)] : null,
 });
+
+/** Where a pinned token stands in a view: patches that look may stand together. */
+export const stands = ({ side, place }: Pin, { query }: PartInfo): number =>
+  (side === "from" ? query.of?.[place] : null) ?? place;
 
 /** An example with the links of a reason alone, where it names some. */
 export function linked(payload: ExplorerPayload, label: string | null): ExplorerPayload {

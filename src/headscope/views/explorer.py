@@ -268,7 +268,7 @@ def _part(
         ):
             info[axis]["changed"] = highlights.changed(mine.pieces, theirs.pieces)
     if few is not None:
-        info["query"]["counts"] = few.counts.tolist()
+        info["query"]["counts"], info["query"]["of"] = few.counts.tolist(), few.of.tolist()
     areas = info["key"].get("boxes")
     if areas is not None and layers:
         seen, largest = looks(included, np.array([box is not None for box in areas]))

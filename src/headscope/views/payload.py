@@ -112,7 +112,7 @@ class AxisInfo(TypedDict):
     (`headscope.views.highlights.sinks`), where there are such, `changed` those of pieces that the other of two inputs
     has not. `boxes` are the areas of the input's picture that tokens stand for: left, top, right, bottom in its pixels
     (None: none). `counts` is how many tokens each stands for, where some are blocks of patches
-    (`headscope.views.images`). `images` are the pictures within a text. `ids` are those of the vocabulary.
+    (`headscope.views.images`), and `of` the block of each token. `images` are the pictures within a text. `ids` are those of the vocabulary.
     """
 
     pieces: list[str]
@@ -125,6 +125,7 @@ class AxisInfo(TypedDict):
     changed: NotRequired[list[int]]
     boxes: NotRequired[list[list[float] | None]]
     counts: NotRequired[list[int]]
+    of: NotRequired[list[int]]
     images: NotRequired[list[WithinInfo]]
 
 

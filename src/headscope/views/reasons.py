@@ -18,8 +18,7 @@ from headscope.core.maps import AttentionMaps
 from headscope.errors import InputError
 from headscope.measures.choose import parse, row_statistic
 from headscope.measures.measure import Measure, mask
-from headscope.views.images import blocks
-from headscope.views.inputs import Included, Input
+from headscope.views.inputs import Input
 from headscope.views.payload import Pin, Reason
 from headscope.views.section import SideBySide
 
@@ -91,7 +90,7 @@ def seen(
     for place, one in enumerate(examples):
         if isinstance(one, SideBySide):
             continue
-        maps, standing = one.first, places(one)
+        maps = one.first
         for layer, index in enumerate(maps.index):
             present = [head for head in range(len(maps.layers[layer])) if head in heads]
             row, columns = list(layers).index(index), [list(heads).index(head) for head in present]
@@ -103,15 +102,9 @@ def seen(
                 chosen = np.array(columns)[nearer]
                 away[at, row, chosen] = shown.away[nearer]
                 where[at, row, chosen, 0] = place
-                where[at, row, chosen, 1] = standing[shown.query[nearer]]
+                where[at, row, chosen, 1] = shown.query[nearer]
                 here[at, row, chosen] = shown.mean[nearer]
     return where, here
-
-
-def places(one: Input) -> Ints:
-    """Where each query of an input stands in a view of it, ``[query]``: patches may stand together."""
-    grouped = blocks(Included(one.first, None, None), one.side)
-    return np.arange(len(one.first.query)) if grouped is None else grouped.of
 
 
 def definition(name: str) -> Measure | None:

@@ -25,7 +25,7 @@ from headscope.errors import InputError
 from headscope.views.blobs import Blobs
 from headscope.views.explorer import Input
 from headscope.views.payload import Pin, Reason, SectionInfo
-from headscope.views.reasons import because, definition, nearest_rows, places
+from headscope.views.reasons import because, definition, nearest_rows
 from headscope.views.section import Section
 
 
@@ -151,7 +151,7 @@ class Cards(Section):
         rows = measure and nearest_rows(
             measure, shown.first, layer, [card.head.head], np.array([example.score])
         )
-        return None if rows is None else Pin(side="from", place=int(places(shown)[rows.query[0]]))
+        return None if rows is None else Pin(side="from", place=int(rows.query[0]))
 
 
 MAPS = 24_000_000
