@@ -18,12 +18,12 @@ from headscope.views.blobs import ArrayRef, Blobs, decode
 from headscope.views.blocks import section as section_of
 from headscope.views.digits import percent
 from headscope.views.explorer import Input
-from headscope.views.page import script_json
+from headscope.views.page import cleaned, script_json
 from headscope.views.payload import SectionInfo
 from headscope.views.section import Section, SideBySide
 from tests.helpers import section_blocks
 from tests.helpers.pages import said, told
-from tests.helpers.report_sample import NASTY, dataset, example, maps, report_payload
+from tests.helpers.report_sample import NASTY, dataset, example, maps, report_page, report_payload
 
 
 def section(payload: Any, kind: str) -> Any:
@@ -49,7 +49,7 @@ def test_every_figure_arrives():
     assert payload["corpus"]["tokens"] == 52341
     (absent,) = section_blocks.rows(section(payload, "absent"), "measures")
     assert (absent["measure"], absent["reason"]) == ("offset+9", "no input is that long")
-    assert json.loads(script_json(payload)) == payload
+    assert json.loads(script_json(payload)) == cleaned(payload)
 
 
 def test_captions_say_how_many_tokens_the_figures_are_means_over():
@@ -300,7 +300,8 @@ def test_the_first_token_is_not_said_twice():
 
 
 def test_names_that_garble_are_cleaned():
-    payload, _ = report_payload(dataset(name="a\u202eb\x00"), title="t\x00")
+    html = report_page(dataset(name="a\u202eb\x00"), title="t\x00")
+    payload = json.loads(html.split('id="headscope-payload">')[1].split("</script>")[0])
     assert payload["model"]["name"] == "a\ufffdb\ufffd"
     assert payload["title"] == "t\ufffd"
 

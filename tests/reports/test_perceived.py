@@ -121,8 +121,7 @@ def test_a_model_of_texts_and_pictures_is_told_by_what_its_words_look_at() -> No
     assert alone["model"]["name"].endswith("(vision)")
 
 
-def test_where_a_figure_is_seen_stands_among_the_queries_that_travel(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Patches that stand together have one place in the page: the block that holds the patch which shows the figure."""
+def test_a_page_knows_in_which_block_of_patches_each_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     model = hs.load(planted_vit([["row", "column", "around", "cls"]]))
     draw = np.random.default_rng(0)
     some = hs.corpora.images([draw.integers(0, 255, (224, 224, 3)).astype(np.uint8) for _ in range(2)])
@@ -134,14 +133,9 @@ def test_where_a_figure_is_seen_stands_among_the_queries_that_travel(monkeypatch
     assert (len(part["query"]["pieces"]), len(part["key"]["pieces"])) == (50, 197)
     assert any("2 × 2 patches stand together" in note for note in section(few, "cards")["notes"])
     assert not any("stand together" in note for note in section(whole, "cards")["notes"])
-    patch, block = decode(whole["seen"], blobs), decode(few["seen"], other)
-    assert (patch[..., 0] == block[..., 0]).all()
-    for at, place in np.ndenumerate(patch[..., 1]):
-        if place < 1:
-            assert block[(*at, 1)] == place
-        else:
-            row, column = divmod(int(place) - 1, 14)
-            assert block[(*at, 1)] == 1 + (row // 2) * 7 + column // 2
+    assert (decode(whole["seen"], blobs) == decode(few["seen"], other)).all()
+    places = [divmod(place, 14) for place in range(196)]
+    assert part["query"]["of"] == [0, *(1 + (row // 2) * 7 + column // 2 for row, column in places)]
 
 
 def test_the_sections_of_sounds(sounds: Any) -> None:

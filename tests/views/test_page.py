@@ -11,7 +11,7 @@ import pytest
 
 from headscope.errors import RunError
 from headscope.views import page as page_module
-from headscope.views.page import bundle_file, html_text, page, plain_text, script_json
+from headscope.views.page import bundle_file, cleaned, html_text, page, script_json
 
 BUNDLE = {"report.js": "console.log('1 < 2')", "report.css": "a > b { color: red }"}
 
@@ -65,7 +65,7 @@ ATTACKS = [
 
 @pytest.mark.parametrize("text", ATTACKS)
 def test_data_stays_data(text: str):
-    payload: dict[str, Any] = {"tokens": [text], text: 1}
+    payload: dict[str, Any] = {"pieces": [text], text: 1}
     html = page(payload, {"0": "AAAA"}, bundle="report", title=text)
     html.encode("utf-8")
     reader = Reader(html)
@@ -73,7 +73,7 @@ def test_data_stays_data(text: str):
     assert "img" not in reader.tags
     assert json.loads(reader.scripts[0]) == payload
     assert reader.scripts[2] == "AAAA"
-    assert reader.title == plain_text(text)
+    assert reader.title == cleaned(text)
     assert not any(name.startswith("on") for name, _ in reader.attributes)
 
 
@@ -103,7 +103,7 @@ def test_only_its_own_script_runs_and_nothing_loads():
 
 
 def test_titles_lose_what_garbles_a_page():
-    assert plain_text("a\u202eb\x00\ud800é👩‍👧\n") == "a\ufffdb\ufffd\ufffdé👩‍👧\n"
+    assert cleaned("a\u202eb\x00\ud800é👩‍👧\n") == "a\ufffdb\ufffd\ufffdé👩‍👧\n"
     assert html_text('<a b="c">') == "&lt;a b=&quot;c&quot;&gt;"
 
 

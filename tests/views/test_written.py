@@ -16,7 +16,6 @@ from headscope.core.words import words
 from headscope.models.encode import encode
 from headscope.views.explorer import explorer_payload
 from headscope.views.inputs import Input, in_words, runs
-from headscope.views.page import plain_text
 from headscope.views.view import View
 from tests.helpers.small_models import save_gpt2
 from tests.helpers.small_tokenizers import Reader, byte_level, demo, roberta, stories, unigram
@@ -69,7 +68,7 @@ def test_the_page_shows_the_text_the_words_and_what_is_unknown() -> None:
     payload, _ = explorer_payload([Input({"self": maps_of(encode(demo(), SENTENCE))})])
     (one,) = payload["inputs"]
     axis = one["parts"][0]["query"]
-    assert [run["text"] for run in one.get("text", [])] == [plain_text(SENTENCE)]
+    assert [run["text"] for run in one.get("text", [])] == [SENTENCE]
     assert axis["words"]["texts"] == [
         *("[CLS]", "You", "'", "re", "late", ",", "☃", "Café", '"', "Date", ".", '"', "[SEP]")
     ]

@@ -19,6 +19,7 @@ from headscope.live.session import Live, read_input
 from headscope.live.standalone import Weights, carry, standalone_page
 from headscope.live.view import Source, check_keywords, view
 from headscope.models import Model
+from headscope.views.page import cleaned
 from headscope.views.view import View, display_to_keep, notebook_picture
 from headscope.views.widget import SENT, program, send_program, widget_class
 from headscope.views.wire import LiveInput
@@ -59,7 +60,7 @@ class Exploration:
         """The widget (`anywidget.AnyWidget`). `MissingError` where the extra ``notebook`` is not installed."""
         if self._widget is None:
             kind = widget_class("LiveWidget", ("live", "asked", "state"))
-            live = dict(self.live.info)
+            live: Any = cleaned(self.live.info)
             self._widget = kind(program=program(), live=live, asked=self._asked, state=self._state)
             self._widget.on_msg(self._answer)
         return self._widget

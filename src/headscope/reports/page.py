@@ -28,7 +28,7 @@ from headscope.reports.sections import Standalone, absent, methods
 from headscope.reports.summary import Summary
 from headscope.views.blobs import Blobs
 from headscope.views.explorer import Input, explorer_payload
-from headscope.views.page import page, plain_text
+from headscope.views.page import page
 from headscope.views.payload import ExplorerPayload
 from headscope.views.reasons import seen
 from headscope.views.section import Section, SideBySide
@@ -132,7 +132,7 @@ def report_payload(
     payload = ReportPayload(
         kind="report",
         version=1,
-        title=f"Where {model['name']} looks" if title is None else plain_text(title),
+        title=f"Where {model['name']} looks" if title is None else title,
         model=model,
         corpus=_corpus(corpus),
         measures=measures,
@@ -284,7 +284,7 @@ def _corpus(corpus: Mapping[str, Any]) -> CorpusInfo:
 def _text(value: Any) -> str | None:
     if value is None or value == "":
         return None
-    return plain_text(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str))
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _texts(values: Mapping[str, Any]) -> dict[str, str]:

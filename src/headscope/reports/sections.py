@@ -14,7 +14,6 @@ from headscope.reports.payload import MeasureInfo
 from headscope.views import blocks
 from headscope.views.blobs import Blobs
 from headscope.views.blocks import BlocksSection
-from headscope.views.page import plain_text
 from headscope.views.payload import SectionInfo
 from headscope.views.section import Ready, Section
 from headscope.views.wire import StandalonePayload
@@ -62,7 +61,7 @@ class Failed(Section):
             "failed",
             self.title,
             "",
-            [blocks.paragraph(plain_text(self.reason), tone="why")],
+            [blocks.paragraph(self.reason, tone="why")],
             [],
             self.command,
         )
@@ -90,7 +89,7 @@ def absent(reasons: Mapping[str, Any]) -> list[Section]:
 
 def methods(measures: Sequence[MeasureInfo], document: str, same: int = 0) -> Section:
     """What each figure means, what was taken as one document, and how many are the same as one before."""
-    unit = f" (here {plain_text(document)})" if document else ""
+    unit = f" (here {document})" if document else ""
     reasons_of: dict[str, str] = {}
     for one in measures:
         how = "share of attention" if one["units"] == "share" else one["units"]

@@ -9,7 +9,6 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 
 from headscope.measures.columns import Format, column, plain
 from headscope.views.charts import Chart
-from headscope.views.page import plain_text
 from headscope.views.payload import Part, Pin, Reason, SectionInfo
 from headscope.views.section import rounded
 from headscope.views.sentences import text as words
@@ -372,7 +371,7 @@ def charts(
         charts=list(shown),
         height=height,
         reasons=list(reasons),
-        tips=list(map(plain_text, tips)),
+        tips=list(tips),
     )
     if measures:
         block["measures"] = list(measures)
@@ -499,7 +498,7 @@ def _values(values: Any, of: str, *, exact: bool) -> list[Value]:
 
     def one(value: Value) -> Value:
         if isinstance(value, str):
-            return plain_text(value)
+            return value
         return value if exact or not isinstance(value, float) else rounded(value)
 
     format = column(values.name, of, values.dtype.kind).format

@@ -18,7 +18,6 @@ from headscope.core.saving import PICTURES, check_place, replacing
 from headscope.errors import InputError
 from headscope.measures.dataset import check_suffix
 from headscope.views.blobs import Blobs
-from headscope.views.page import plain_text
 from headscope.views.still import Kind, Width, picture
 
 PANELS = 6
@@ -149,10 +148,10 @@ class Figure:
         """What is drawn."""
         return {
             "kind": "charts",
-            "title": plain_text(self.about),
+            "title": self.about,
             "charts": list(self.charts),
             "across": self.across,
-            "caption": plain_text(self.caption),
+            "caption": self.caption,
             "state": {"theme": self.theme},
         }
 
@@ -163,8 +162,9 @@ class Figure:
             "title": payload["title"],
             "description": json.dumps(self.meta, ensure_ascii=True),
         }
-        title = plain_text(self.title or "")
-        return picture(kind, payload, Blobs(), width=self.width, dots=dots, title=title, about=about)
+        return picture(
+            kind, payload, Blobs(), width=self.width, dots=dots, title=self.title or "", about=about
+        )
 
     def save(self, path: str | os.PathLike[str], *, dots: float = 300.0) -> Path:
         """Write it as ``.svg``, ``.pdf`` or ``.png`` (so many `dots` an inch), and return its path.
@@ -205,7 +205,7 @@ def numbers(values: Any) -> list[float | None]:
 
 def texts(values: Iterable[Any]) -> list[str]:
     """Names of places."""
-    return [plain_text(str(value)) for value in values]
+    return [str(value) for value in values]
 
 
 def points(dataset: Any, values: Floats, colour: int | None = None) -> ChartRows:
@@ -269,7 +269,7 @@ def map_of_heads(
     rows, columns = (numbers(places) for places in np.indices(values.shape))
     chart: Chart = {
         "kind": "head_map",
-        "title": plain_text(title),
+        "title": title,
         "x": {"title": across.replace("_", " "), "names": texts(dataset[across].values)},
         "y": {"title": down.replace("_", " "), "names": texts(dataset[down].values)},
         "rows": {"x": columns, "y": rows, "colour": numbers(values)},

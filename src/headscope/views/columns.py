@@ -15,7 +15,6 @@ from headscope.measures.choose import choose, row_statistic
 from headscope.measures.dataset import measure_names
 from headscope.measures.measure import Measure, mask
 from headscope.views.inputs import Included
-from headscope.views.page import plain_text
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -105,8 +104,8 @@ def from_corpus(
         columns.append(
             HeadColumn(
                 f"corpus:{name}",
-                plain_text(str(attrs.get("title", name.replace("_", " ")))),
-                plain_text(str(attrs.get("units", ""))),
+                str(attrs.get("title", name.replace("_", " "))),
+                str(attrs.get("units", "")),
                 "corpus",
                 _rectangle([row[list(kept)] for row, kept in zip(values, heads, strict=True)]),
             )

@@ -27,7 +27,7 @@ from headscope.views.columns import HeadColumn, from_corpus, from_input, from_sc
 from headscope.views.images import PatchBlocks, blocks, coarse, in_words, looks, of_blocks, together
 from headscope.views.inputs import Included, Input, piece_labels, runs, word_labels
 from headscope.views.lab import FiguresPayload, LabInfo, ViewsPayload
-from headscope.views.page import page, plain_text
+from headscope.views.page import page
 from headscope.views.payload import (
     Added,
     AxisInfo,
@@ -135,10 +135,10 @@ def explorer_payload(
             (at for at, maps in enumerate(one.parts.values()) if fold.reading(maps.query) is not None), 0
         )
         read = runs(list(one.parts.values())[at].query, set(parts[at]["query"].get("changed", ())))
-        text = [RunInfo(text=plain_text(words), changed=mine) for words, mine in read]
-        info = InputInfo(label=plain_text(one.label), parts=parts, text=text)
+        text = [RunInfo(text=text, changed=mine) for text, mine in read]
+        info = InputInfo(label=one.label, parts=parts, text=text)
         if note := unseen(one.first.meta):
-            info["unseen"] = plain_text(note)
+            info["unseen"] = note
         axes = [axis for maps in one.parts.values() for axis in (maps.query, maps.key)]
         if (seen := picture_info(axes)) is not None:
             info["picture"] = seen
@@ -146,11 +146,11 @@ def explorer_payload(
             info["sound"] = heard
         shown.append(info)
     _say_blocks(inputs, shown, include)
-    name = plain_text(model or _model_name(inputs[0]) or "the model")
+    name = model or _model_name(inputs[0]) or "the model"
     payload = ExplorerPayload(
         kind="explorer",
         version=1,
-        title=_title(name, shown) if title is None else plain_text(title),
+        title=_title(name, shown) if title is None else title,
         model=name,
         inputs=shown,
         state=_beginning(check_state(state, shown), shown),
@@ -177,7 +177,7 @@ def views_page(
     """Several views on one page, each drawn when it comes near the screen; or one, beside the tasks of a lab."""
     if not views:
         raise InputError("views: expected at least one view, found none")
-    named = views[0][0]["title"] if title is None else plain_text(title)
+    named = views[0][0]["title"] if title is None else title
     payload = ViewsPayload(kind="views", version=1, title=named, views=[one for one, _ in views])
     if lab is not None:
         payload["lab"] = lab
@@ -252,9 +252,7 @@ def _part(
         hidden=None if thumbnails else _hidden(blobs, shown),
         neurons=None if neurons is None else _neurons(blobs, neurons, included, one.opened, exact),
         quantities=[
-            _quantity(
-                blobs, plain_text(kind), _cut(included, matrix, kind, few), layers, exact, one.notes.get(kind)
-            )
+            _quantity(blobs, kind, _cut(included, matrix, kind, few), layers, exact, one.notes.get(kind))
             for kind, matrix in one.quantities(name).items()
         ],
         measures=[_column(blobs, column) for column in columns],
@@ -366,7 +364,7 @@ def picture_info(axes: Sequence[Tokens]) -> PictureInfo | None:
     file = io.BytesIO()
     image.save(file, "JPEG", quality=88)
     src = f"data:image/jpeg;base64,{base64.b64encode(file.getvalue()).decode('ascii')}"
-    return PictureInfo(kind=kind, src=src, width=width, height=height, name=plain_text(picture.name))
+    return PictureInfo(kind=kind, src=src, width=width, height=height, name=picture.name)
 
 
 def _pooled(layer: AnyFloats) -> AnyFloats:

@@ -9,13 +9,14 @@ import json
 import re
 from collections.abc import Mapping
 from importlib.resources import files
-from typing import Any
+from typing import Any, cast
 
 from headscope.errors import RunError
 
 _GARBLING = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
+_RAW = {"pieces", "input"}
 _UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 
@@ -25,24 +26,31 @@ def script_json(value: Any) -> str:
     >>> script_json("</script>")
     '"\\u003c/script\\u003e"'
     """
-    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(cleaned(value), ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     for character, escape in _UNSAFE.items():
         text = text.replace(character, escape)
     return text
 
 
-def plain_text(text: str) -> str:
-    r"""A title or a name without what garbles a page: controls, lone surrogates, overrides of direction.
+def cleaned(value: Any) -> Any:
+    r"""What a page is given, its texts without what garbles it: controls, lone surrogates, overrides of direction.
 
-    >>> plain_text("a\x00b") == "a\ufffdb"
+    Pieces stay as they are, as pages letter them, and so does what a model reads.
+
+    >>> cleaned({"title": "a\x00b", "pieces": ["\x00"]}) == {"title": "a\ufffdb", "pieces": ["\x00"]}
     True
     """
-    return _GARBLING.sub("\N{REPLACEMENT CHARACTER}", text)
+    if isinstance(value, str):
+        return _GARBLING.sub("\N{REPLACEMENT CHARACTER}", value)
+    if isinstance(value, Mapping):
+        given = cast("Mapping[str, Any]", value)
+        return {key: one if key in _RAW else cleaned(one) for key, one in given.items()}
+    return [*map(cleaned, cast("list[Any]", value))] if isinstance(value, list | tuple) else value
 
 
 def html_text(text: str) -> str:
     """Text that may stand in HTML, in an element or an attribute."""
-    return html.escape(plain_text(text))
+    return html.escape(cleaned(text))
 
 
 def bundle_file(name: str) -> str:

@@ -112,7 +112,8 @@ class AxisInfo(TypedDict):
     (`headscope.views.highlights.sinks`), where there are such, `changed` those of pieces that the other of two inputs
     has not. `boxes` are the areas of the input's picture that tokens stand for: left, top, right, bottom in its pixels
     (None: none). `counts` is how many tokens each stands for, where some are blocks of patches
-    (`headscope.views.images`), and `of` the block of each token. `images` are the pictures within a text. `ids` are those of the vocabulary.
+    (`headscope.views.images`), and `of` the block of each token. `images` are the pictures within a text. `ids` are
+    those of the vocabulary.
     """
 
     pieces: list[str]

@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 from headscope.core.heads import Head
 from headscope.views.blobs import Blobs
 from headscope.views.explorer import Input
-from headscope.views.page import plain_text
 from headscope.views.payload import Part, SectionInfo
 
 
@@ -87,7 +86,7 @@ def records(table: Any, exact: Collection[str] = ()) -> list[Any]:
 
 def not_measured(meta: Mapping[str, Any], begin: str) -> list[str]:
     """A note on the measures that have no figures, and why; none where all have some."""
-    why = [f"{name} ({plain_text(str(reason))})" for name, reason in meta.get("absent", {}).items()]
+    why = [f"{name} ({reason})" for name, reason in meta.get("absent", {}).items()]
     return [f"{begin}: {'; '.join(why)}."] if why else []
 
 

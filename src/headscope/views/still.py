@@ -23,6 +23,7 @@ import headscope
 from headscope.core.lazy import module
 from headscope.errors import HeadscopeWarning, InputError, RunError
 from headscope.views.blobs import Blobs, lettered
+from headscope.views.page import cleaned
 
 Kind = Literal["svg", "pdf", "png"]
 FORMATS: tuple[Kind, ...] = ("svg", "pdf", "png")
@@ -65,7 +66,7 @@ def drawn(payload: Mapping[str, Any], blobs: Blobs, *, width: Width = "page", ti
         )
     with _engine:
         run = _context()
-        run.call("headscope.begin", json.dumps(payload), json.dumps(asked))
+        run.call("headscope.begin", json.dumps(cleaned(payload)), json.dumps(cleaned(asked)))
         while wanted := run.call("headscope.wanted"):
             for name in wanted:
                 run.call("headscope.give", name, lettered(blobs.packed(name)))
@@ -89,7 +90,7 @@ def picture(
 
     Warns (`HeadscopeWarning`) of characters that no font here has; not for svg, which takes its reader's fonts.
     """
-    about = {"creator": f"headscope {headscope.__version__}", **about}
+    about = cleaned({"creator": f"headscope {headscope.__version__}", **about})
     svg = drawn(payload, blobs, width=width, title=title)
     if kind == "svg":
         return described(svg, about).encode()

@@ -24,7 +24,7 @@ from headscope.errors import InputError, MissingError
 from headscope.views.blobs import Blobs
 from headscope.views.explorer import ExplorerOptions, add_quantity, explorer_payload, views_page
 from headscope.views.inputs import Input
-from headscope.views.page import plain_text
+from headscope.views.page import cleaned
 from headscope.views.payload import Added, ExplorerPayload, ExplorerState
 from headscope.views.sources import SourcesPayload
 from headscope.views.state import check_state
@@ -176,7 +176,8 @@ class View(Showable):
             explain: says why a line is there, of a question as a widget asks it.
         """
         self.inputs = list(inputs)
-        self._payload, self.blobs = explorer_payload(self.inputs, state=state, **options)
+        payload, self.blobs = explorer_payload(self.inputs, state=state, **options)
+        self._payload: ExplorerPayload = cleaned(payload)
         self._compute, self.explain = compute, explain
         if explain is not None:
             self._payload["explains"] = True
@@ -235,7 +236,7 @@ class View(Showable):
         meta = self.inputs[0].first.meta
         origin = {**{key: value for key, value in meta.items() if key != "notes"}, "state": state}
         about = {
-            "title": plain_text(f"Attention of {meta.get('model', 'attention')}"),
+            "title": f"Attention of {meta.get('model', 'attention')}",
             "description": json.dumps(origin, ensure_ascii=True, default=str),
         }
         heading = (self._title or "") if title else None

@@ -33,7 +33,7 @@ from headscope.core.failures import out_of_memory, reason
 from headscope.errors import HeadscopeError, InputError, MissingError
 from headscope.views import highlights
 from headscope.views.blobs import ArrayRef, Blobs
-from headscope.views.page import bundle_file
+from headscope.views.page import bundle_file, cleaned
 from headscope.views.payload import Added, ExplorerPayload, ReadsInfo
 from headscope.views.sources import SourcesPayload
 
@@ -84,7 +84,7 @@ def make_widget(
 def make_still_widget(payload: SourcesPayload, blobs: Blobs) -> Any:
     """A new widget that asks the kernel nothing but the program."""
     widget = widget_class("SourcesWidget", ("payload", "blobs"))(
-        program=program(), payload=dict(payload), blobs=blobs.buffers
+        program=program(), payload=cleaned(payload), blobs=blobs.buffers
     )
 
     def answer(_: Any, content: Mapping[str, Any], __: Any) -> None:

@@ -93,11 +93,11 @@ def test_the_summary_names_labels_that_a_head_knows() -> None:
     assert sample.said(Linked(found(least=100))) == ["No label has enough links here to name its best head."]
 
 
-def test_what_garbles_a_page_is_replaced() -> None:
-    sentence = LinkSentence(words=["a\u202e", "b"], spans=[[0, 1]], second=1, example=3)
+def test_sentences_travel_and_none_among_them_is_said() -> None:
+    sentence = LinkSentence(words=["a", "b"], spans=[[0, 1]], second=1, example=3)
     info: Any = Linked(found(), [sentence], {"name": Drawn(looked=4)}).info(Blobs())
     sentences = section_blocks.table(info, "links")["cases"]["sentences"]
-    assert sentences == [{"words": ["a\ufffd", "b"], "spans": [[0, 1]], "second": 1, "example": 3}]
+    assert sentences == [{"words": ["a", "b"], "spans": [[0, 1]], "second": 1, "example": 3}]
     missing = row(info, "name")["cases"]["missing"]
     assert missing == "None among the 4 sentences that were drawn."
 

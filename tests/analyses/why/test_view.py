@@ -19,7 +19,7 @@ import headscope as hs
 from headscope.analyses.result import Result
 from headscope.analyses.why import statistics
 from headscope.errors import InputError
-from headscope.views.page import plain_text
+from headscope.views.page import cleaned
 from headscope.views.sources import SourcesPayload
 from tests.helpers import pages
 from tests.helpers.small_models import save_llama, sharpen, sizes, small_roberta
@@ -59,7 +59,7 @@ def test_what_travels_is_what_was_measured(writer: Any, found: Any) -> None:
     heads = statistics.heads(found, 1).head(5)
     named = [(one["layer"], one["head"]) for one in shown["spans"][1]["heads"]]
     assert named == [*zip(heads["layer"], heads["head"], strict=True)]
-    assert shown["spans"][1]["without"] == plain_text(str(found["without"].values[1]))
+    assert shown["spans"][1]["without"] == cleaned(str(found["without"].values[1]))
     (maps,) = shown["maps"]["inputs"]
     assert len(maps["parts"][0]["query"]["pieces"]) == found.sizes["input"]
     targets = maps["parts"][0]["links"][1]["targets"][0]

@@ -39,7 +39,6 @@ from headscope.views.blocks import rows_of
 from headscope.views.charts import meta_of, model_name
 from headscope.views.explorer import views_page
 from headscope.views.lab import FiguresPayload
-from headscope.views.page import plain_text
 from headscope.views.terminal import table_texts
 from headscope.views.view import Showable
 
@@ -359,8 +358,8 @@ def page(result: xr.Dataset, views: Sequence[Showable]) -> str:
     figures = FiguresPayload(
         kind="figures",
         version=1,
-        title=plain_text(title),
+        title=title,
         columns=columns,
-        rows=[[plain_text(text) for text in row] for row in texts],
+        rows=texts,
     )
     return views_page([(figures, Blobs()), *((view.payload, view.blobs) for view in views)])

@@ -18,7 +18,6 @@ from headscope.measures.dataset import description
 from headscope.views import blocks
 from headscope.views.blobs import Blobs
 from headscope.views.blocks import BlocksSection, CellInfo
-from headscope.views.page import plain_text
 from headscope.views.payload import Part
 from headscope.views.section import Section
 from headscope.views.sentences import sentence
@@ -85,10 +84,10 @@ class Sources(Section):
 
 def _row(result: xr.Dataset) -> dict[str, Any]:
     best = statistics.first(result)
-    q, texts = float(result["q"][best]), [plain_text(str(text)) for text in result["text"].values]
+    q, texts = float(result["q"][best]), [str(text) for text in result["text"].values]
     notes = statistics.notes(result)
     row: dict[str, Any] = {
-        "answer": plain_text(description(result)["answer"].strip()),
+        "answer": description(result)["answer"].strip(),
         "part": texts[best],
         "effect": float(result["masked"][best]),
         "q": q,

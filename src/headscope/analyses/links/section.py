@@ -29,7 +29,6 @@ from headscope.views.blocks import (
     TableBlock,
 )
 from headscope.views.digits import fixed, percent, share, span
-from headscope.views.page import plain_text
 from headscope.views.payload import Part, Reason
 from headscope.views.reasons import CORPUS, because
 from headscope.views.section import Section, number
@@ -142,7 +141,7 @@ class BestHeads(Section):
                 )
                 comparison += f"; {split}{chosen}, {whose}"
                 explained = True
-            name = called(plain_text(str(row[1])))
+            name = called(str(row[1]))
             parts += [
                 *comma(position),
                 text(f"{name} "),
@@ -165,7 +164,7 @@ class BestHeads(Section):
 
         All kinds together are seen in any of them.
         """
-        name = self.terms.called(plain_text(str(row[1])))
+        name = self.terms.called(str(row[1]))
         arrow = str(row.direction).replace("->", "→")
         named = self.examples.get(str(row[1]))
         kinds: list[Any] = [named] if named else list(self.examples.values())
@@ -257,7 +256,7 @@ class BestHeads(Section):
             off=f"No counterpart among these {terms.kinds}",
             cases=CasesInfo(
                 link=f"the {terms.link}",
-                sentences=[{**item, "words": [*map(plain_text, item["words"])]} for item in self.sentences],
+                sentences=[*self.sentences],
                 texts=[],
                 rows=cases,
                 first=max(shown, key=lambda place: rows["accuracy"].iloc[place], default=None),
@@ -269,7 +268,7 @@ class BestHeads(Section):
         right, wrong, looked = self.examples.get(str(row[1]), Drawn())
         sentences = plural(looked, "sentence")
         return CasesOf(
-            title=f"{self.terms.called(plain_text(str(row[1])))}: {head} ",
+            title=f"{self.terms.called(str(row[1]))}: {head} ",
             about=f"{head.paper} in papers, {row.arrow}, right in {fixed(100 * row.accuracy, 1)}\u00a0% of "
             f"{int(row.n):,}",
             missing=f"None among the {sentences} that were drawn.",
@@ -283,7 +282,7 @@ class BestHeads(Section):
 
     def _notes(self) -> list[str]:
         terms, meta = self.terms, description(self.result)
-        name = plain_text(str(meta.get("corpus", {}).get("name") or "the corpus"))
+        name = str(meta.get("corpus", {}).get("name") or "the corpus")
         right, details = self.method(f"{int(self.result['n'].values[0]):,} {terms.instances}", meta, name)
         clusters = meta["clusters"]
         return [

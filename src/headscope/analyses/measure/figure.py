@@ -22,7 +22,6 @@ from headscope.views.charts import (
     points,
     texts,
 )
-from headscope.views.page import plain_text
 
 _TOGETHER = 12
 """At most so many measures have a colour each."""
@@ -80,7 +79,7 @@ def measured(dataset: xr.Dataset, name: str, colour: int | None = None) -> tuple
     array = dataset[name].transpose("layer", "head")
     values, chance = np.asarray(array.values, np.float64), mean_chance_of(dataset, name)
     attrs: dict[str, Any] = dict(array.attrs)
-    title, units = plain_text(str(attrs.get("title", name))), plain_text(str(attrs.get("units", "")))
+    title, units = str(attrs.get("title", name)), str(attrs.get("units", ""))
     finite = [0.0, *values[np.isfinite(values)], *chance[np.isfinite(chance)]]
     low, high = float(min(finite)), float(max(finite))
     share = units == "share" and low >= 0

@@ -22,7 +22,6 @@ from headscope.views import blocks
 from headscope.views.blobs import Blobs
 from headscope.views.blocks import BlocksSection, CellInfo, FoldedBlock, TableBlock
 from headscope.views.digits import percent, signed
-from headscope.views.page import plain_text
 from headscope.views.payload import Part
 from headscope.views.section import Section
 from headscope.views.sentences import text
@@ -94,7 +93,7 @@ class Probes(Section):
                 *self._compared(),
             ],
             [
-                f"Trained on {corpus['train']:,} sentences of {plain_text(corpus['name'])}, scored on {words:,} words "
+                f"Trained on {corpus['train']:,} sentences of {corpus['name']}, scored on {words:,} words "
                 f"of {corpus['dev']:,} others (Clark et al. 2019, §5, table 3). UAS leaves out punctuation; "
                 "intervals are 95 %.",
                 "Right-branching takes the next word, attention has two numbers a head for the attention "
@@ -106,7 +105,7 @@ class Probes(Section):
                 note(meta),
                 *(
                     [
-                        f"The words' vectors are {plain_text(vectors['name'])}; "
+                        f"The words' vectors are {vectors['name']}; "
                         f"{vectors['share of words without']:.1%} of the words have none."
                     ]
                     if vectors

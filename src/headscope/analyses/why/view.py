@@ -23,7 +23,6 @@ from headscope.views.blobs import Blobs
 from headscope.views.charts import meta_of, model_name
 from headscope.views.explorer import explorer_payload, picture_info
 from headscope.views.inputs import Input
-from headscope.views.page import plain_text
 from headscope.views.payload import LinkInfo, PictureInfo
 from headscope.views.section import rounded
 from headscope.views.sources import CarrierInfo, SourceInfo, SourcesPayload, SourcesState, StatementInfo
@@ -146,7 +145,7 @@ def payload_of(dataset: xr.Dataset, state: SourcesState) -> SourcesPayload:
     spans = [
         SourceInfo(
             level=row["level"],
-            text=plain_text(row["text"]),
+            text=row["text"],
             start=row["start"],
             end=row["end"],
             first=int(dataset["first_token"].values[place]),
@@ -162,14 +161,14 @@ def payload_of(dataset: xr.Dataset, state: SourcesState) -> SourcesPayload:
             lexical=rounded(row["lexical"]),
             attention=rounded(row["attention"]),
             heads=_carriers(dataset, place) if math.isfinite(row["effect"]) else [],
-            without=plain_text(str(without[place])),
+            without=str(without[place]),
             note=notes[place],
         )
         for place, row in enumerate(rows)
     ]
     statements = [
         StatementInfo(
-            text=plain_text(str(text)),
+            text=str(text),
             effect=[rounded(value) for value in dataset["statement_masked"].values[place]],
             q=[rounded(value) for value in dataset["statement_q"].values[place]],
         )
@@ -178,10 +177,10 @@ def payload_of(dataset: xr.Dataset, state: SourcesState) -> SourcesPayload:
     made = SourcesPayload(
         kind="sources",
         version=1,
-        title=plain_text(f"Which part made this answer? · {name}"),
-        model=plain_text(name),
-        prompt=plain_text(about["prompt"]),
-        answer=plain_text(about["answer"]),
+        title=f"Which part made this answer? · {name}",
+        model=name,
+        prompt=about["prompt"],
+        answer=about["answer"],
         origin="given" if not about["generated"] else "wrote" if about["kind"] == "text" else "said",
         spans=spans,
         statements=statements,

@@ -37,7 +37,6 @@ from headscope.views.blobs import Blobs
 from headscope.views.blocks import Block, BlocksSection, CellInfo, TableBlock
 from headscope.views.digits import percent
 from headscope.views.explorer import Input
-from headscope.views.page import plain_text
 from headscope.views.payload import Part, Reason
 from headscope.views.reasons import because
 from headscope.views.section import Section
@@ -329,8 +328,8 @@ class Writes(Section):
         ]
         return [
             blocks.paragraph(
-                *("After ", token(plain_text(str(meta["after"])))),
-                *(" the model says ", token(plain_text(str(meta["token"])))),
+                *("After ", token(str(meta["after"]))),
+                *(" the model says ", token(str(meta["token"]))),
                 f", whose logit is {digits.figure(logit, 2)}. Heads that add most to it, for and against:",
             ),
             blocks.table(

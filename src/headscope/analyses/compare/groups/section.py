@@ -17,7 +17,6 @@ from headscope.measures.dataset import description
 from headscope.views import blocks, digits
 from headscope.views.blobs import Blobs
 from headscope.views.blocks import Block, BlocksSection, CellInfo, TableBlock
-from headscope.views.page import plain_text
 from headscope.views.payload import Part, Pin, Reason
 from headscope.views.reasons import because
 from headscope.views.section import Section, not_measured
@@ -80,13 +79,13 @@ class GroupsSection(Section):
         """How many heads differ."""
         count, (a, b) = (
             heads_in(self.differing),
-            (plain_text(str(group["label"])) for group in self.meta["groups"]),
+            (str(group["label"]) for group in self.meta["groups"]),
         )
         return f"{plural(count, 'head')} known to differ between {a} and {b}" if count else ""
 
     def findings(self) -> list[list[Part]]:
         """How many heads differ between two groups of texts, and the one that does most; or that none is known to."""
-        a, b = (plain_text(str(group["label"])) for group in self.meta["groups"])
+        a, b = (str(group["label"]) for group in self.meta["groups"])
         rows: Any = self.differing
         between = f"Between texts labelled {a} and {b},"
         if not len(rows):
@@ -147,10 +146,10 @@ class GroupsSection(Section):
         """The inputs of each group."""
         meta = self.meta
         a, b = (
-            f"{one['inputs']:,} inputs labelled {plain_text(str(one['label']))}, {one['tokens']:.1f} tokens on average"
+            f"{one['inputs']:,} inputs labelled {one['label']}, {one['tokens']:.1f} tokens on average"
             for one in meta["groups"]
         )
-        return f"{plain_text(str(meta.get('corpus', {}).get('name') or 'the texts'))}: A is {a}; B is {b}."
+        return f"{meta.get('corpus', {}).get('name') or 'the texts'}: A is {a}; B is {b}."
 
     def _tested(self) -> list[str]:
         """What the null is and is not, and what the range beside a difference is."""

@@ -20,7 +20,6 @@ from headscope.measures.dataset import description
 from headscope.views import blocks, digits
 from headscope.views.blobs import Blobs
 from headscope.views.blocks import Block, CellInfo, TableBlock
-from headscope.views.page import plain_text
 from headscope.views.payload import Part, Pin, SectionInfo
 from headscope.views.section import not_measured, records, rounded
 from headscope.views.sentences import head_name
@@ -108,16 +107,16 @@ class Compare(ModelComparison):
             return "Beside itself untrained"
         if self.kind == "redrawn":
             return "Beside another untrained draw"
-        return f"Beside {plain_text(self.names[1].rstrip('/').split('/')[-1])}"
+        return f"Beside {self.names[1].rstrip('/').split('/')[-1]}"
 
     def _about(self, *, some: bool) -> str:
-        a, b = (plain_text(name) for name in self.names)
+        a, b = self.names
         about = [f"A is {a}, B is {b}."]
         if self.kind == "redrawn":
             about.append(
                 "The model is itself untrained: what differs is what two random draws of weights differ in."
             )
-        about += [f"{plain_text(why)}." for why in self.why]
+        about += [f"{why}." for why in self.why]
         if self.roles is not None and not some:
             about.append("No head of either has one of the roles.")
         if self.meta:
@@ -247,7 +246,7 @@ class Compare(ModelComparison):
             notes.append(
                 "Drift is the Jensen–Shannon divergence of a head's rows in A and in B, at most ln 2 ≈ 0.693 nats: "
                 f"means over {corpus['tokens']:,} {self.meta['over']} of {corpus['examples']:,} inputs of "
-                f"{corpus['documents']:,} documents of {plain_text(str(corpus.get('name') or 'the corpus'))}; ± is a "
+                f"{corpus['documents']:,} documents of {corpus.get('name') or 'the corpus'}; ± is a "
                 "standard error and bars of layers are 95 % intervals, both by document."
             )
             notes.append(

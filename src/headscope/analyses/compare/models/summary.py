@@ -16,7 +16,6 @@ from headscope.analyses.roles.statistics import BROAD, heads_in, named, roles_of
 from headscope.analyses.study import LEVEL
 from headscope.core.heads import Head
 from headscope.measures.dataset import description
-from headscope.views.page import plain_text
 from headscope.views.payload import Part, Pin, Reason
 from headscope.views.reasons import because
 from headscope.views.section import Section
@@ -239,7 +238,7 @@ def _there(compared: ModelComparison) -> str:
 
 
 def _called(compared: ModelComparison) -> str:
-    return plain_text(compared.names[1].rstrip("/").split("/")[-1])
+    return compared.names[1].rstrip("/").split("/")[-1]
 
 
 def _short(value: float) -> str:

@@ -30,7 +30,6 @@ from headscope.views.blocks import (
     TableBlock,
 )
 from headscope.views.digits import percent, probability, signed
-from headscope.views.page import plain_text
 from headscope.views.payload import Part, Reason
 from headscope.views.reasons import CORPUS, because
 from headscope.views.section import Section
@@ -205,7 +204,7 @@ class Coref(Section):
             cases=CasesInfo(
                 link="",
                 sentences=[],
-                texts=[{**window, "words": [*map(plain_text, window["words"])]} for window in self.windows],
+                texts=[*self.windows],
                 rows=cases,
                 first=next((place for place, one in enumerate(cases) if one and one["mentions"]), None),
             ),
@@ -275,7 +274,7 @@ class Coref(Section):
         return [
             "It is the head word of the mention that looks. Accuracies with 95 % intervals, given the choice, over "
             f"{n:,} mentions in {int(meta['windows']):,} windows of whole sentences of at most {window} tokens of "
-            f"{plain_text(str(name))} (Clark et al. 2019, §4.3, table 2).",
+            f"{name} (Clark et al. 2019, §4.3, table 2).",
             "The paper does not say among what a head chooses, and it matters: the best head stands here "
             "once for each definition. "
             + "; ".join(f"{name.replace('_', ' ')}: {text}" for name, text in ABOUT.items())
