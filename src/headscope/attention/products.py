@@ -9,28 +9,19 @@ from torch import Tensor
 from headscope.attention.expression import Layout, ScoreExpression
 
 
-def scores_of_matmul(left: Tensor, right: Tensor, out: Tensor) -> ScoreExpression | None:
-    """``left [… query dim] @ right [… dim key]`` as a q kᵀ; None where one of them is a plain matrix."""
-    if left.ndim < 2 or right.ndim < 2 or (left.ndim != right.ndim and min(left.ndim, right.ndim) == 2):
-        return None
-    front = out.ndim - 2
-    q = left[(None,) * (out.ndim - left.ndim)]
-    k = right[(None,) * (out.ndim - right.ndim)].transpose(-1, -2)
-    return ScoreExpression(q, k, Layout.plain(out.shape[:front]))
+MATMUL = "...ab,...bc->...ac"
+"""A product of matrices as an einsum."""
 
 
-def values_of_matmul(weights: Tensor, layout: Layout, other: Tensor, first: bool) -> Tensor | None:
-    """What `weights` were multiplied by as values ``[*lead, key, dim]``; `first`: weights are on the left."""
-    n = len(layout.lead)
-    if list(layout.order[n:]) != ([n, n + 1] if first else [n + 1, n]) or not 2 <= other.ndim <= weights.ndim:
-        return None
-    values = other if first else other.transpose(-1, -2)
-    values = values[(None,) * (weights.ndim - values.ndim)]
-    return values.permute(*(layout.order.index(i) for i in range(n)), n, n + 1)
+def scores_of(equation: str, left: Tensor, right: Tensor, out: Tensor) -> ScoreExpression | None:
+    """An einsum as a q kᵀ: one letter is summed, one is of the left operand alone, one of the right.
 
-
-def scores_of_einsum(equation: str, left: Tensor, right: Tensor, out: Tensor) -> ScoreExpression | None:
-    """An einsum as a q kᵀ: one letter is summed, one is of the left operand alone, one of the right."""
+    None for another, and for a product with a plain matrix.
+    """
+    if equation == MATMUL:
+        if left.ndim != right.ndim and min(left.ndim, right.ndim) <= 2:
+            return None
+        left, right = (one[(None,) * (out.ndim - one.ndim)] for one in (left, right))
     terms = letters(equation, (left, right))
     if terms is None:
         return None
@@ -54,7 +45,7 @@ def scores_of_einsum(equation: str, left: Tensor, right: Tensor, out: Tensor) ->
     return ScoreExpression(q, k, Layout(tuple(out.shape[o.index(c)] for c in lead), order))
 
 
-def values_of_einsum(
+def values_of(
     equation: str, operands: Sequence[Tensor], weights: Tensor, layout: Layout, other: Tensor
 ) -> Tensor | None:
     """The other operand of an einsum of `weights` as values ``[*lead, key, dim]``."""

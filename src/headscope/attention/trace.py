@@ -27,12 +27,7 @@ from torch.overrides import TorchFunctionMode
 from headscope.attention import operations as ops
 from headscope.attention.expression import Layout, ScoreExpression, normal
 from headscope.attention.operations import Operation, OperationCall
-from headscope.attention.products import (
-    scores_of_einsum,
-    scores_of_matmul,
-    values_of_einsum,
-    values_of_matmul,
-)
+from headscope.attention.products import MATMUL, scores_of, values_of
 from headscope.attention.record import Hook
 from headscope.attention.scope import Borrowed, Scope
 from headscope.attention.watch import Watch, heads_of, innermost, storage
@@ -220,18 +215,12 @@ class _Trace(TorchFunctionMode):
         for x, other in ((left, right), (right, left)):
             node = self._node(x)
             if isinstance(node, _TracedWeights):
-                if equation is not None:
-                    values = values_of_einsum(equation, operands, x, node.layout, other)
-                else:
-                    values = values_of_matmul(x, node.layout, other, x is left)
+                values = values_of(equation or MATMUL, operands, x, node.layout, other)
                 return call.run(x, self._use(x, node, values))
         out = call.run()
         if not _floats(out) or self._stored(left) or self._stored(right):
             return out
-        if equation is not None:
-            scores = scores_of_einsum(equation, left, right, out)
-        else:
-            scores = scores_of_matmul(left, right, out)
+        scores = scores_of(equation or MATMUL, left, right, out)
         if scores is not None and base is not None:
             scores, beta = scores.times(call.kwargs.get("alpha", 1.0)), call.kwargs.get("beta", 1.0)
             scores = scores.plus(base, beta) if beta != 0 else scores
