@@ -8,7 +8,6 @@ from torch import Tensor
 
 from headscope.attention.expression import Layout, ScoreExpression
 
-
 MATMUL = "...ab,...bc->...ac"
 """A product of matrices as an einsum."""
 

@@ -17,10 +17,10 @@ from headscope.attention.one import Text, prepare
 from headscope.attention.residual import token_id, unembedding, written
 from headscope.core.arrays import Floats
 from headscope.core.counts import plural
-from headscope.core.heads import Head
 from headscope.core.validation import validated
 from headscope.errors import InputError
 from headscope.measures.dataset import describe, description
+from headscope.measures.tidy import tidy
 from headscope.models import Model
 from headscope.models.pieces import shown_piece
 from headscope.runs.long import described
@@ -81,26 +81,18 @@ def dataset(
 
 def table(result: xr.Dataset) -> pd.DataFrame:
     """One row a head and one each other term, with `COLUMNS`, the largest first. They sum to the logit."""
-    rows: list[dict[str, Any]] = []
+    heads = result["heads"]
+    total = heads.sum("source", skipna=False)
+    most = (heads * np.where(total >= 0, 1, -1)[..., None]).fillna(-np.inf).argmax("source")
+    figures = xr.Dataset({"contribution": total, "from_source": heads.isel(source=most)})
+    by_head: Any = tidy(
+        figures.assign(part="head").reset_coords().rename(piece="token"),
+        COLUMNS,
+        "contribution",
+        ("layer", "head"),
+    )
+    rows: list[dict[str, Any]] = by_head.to_dict("records")
     layers = [int(layer) for layer in result["layer"].values]
-    for index, layer in enumerate(layers):
-        for head, sources in enumerate(result["heads"].values[index]):
-            if np.isnan(sources).all():
-                continue
-            total = float(sources.sum())
-            most = int((sources * (1 if total >= 0 else -1)).argmax())
-            rows.append(
-                {
-                    "part": "head",
-                    "layer": layer,
-                    "head": head,
-                    "paper": Head(layer, head).paper,
-                    "contribution": total,
-                    "source": most,
-                    "token": str(result["piece"].values[most]),
-                    "from_source": float(sources[most]),
-                }
-            )
     for name in TERMS:
         if name != "heads" and name in result:
             values = np.atleast_1d(result[name].values)

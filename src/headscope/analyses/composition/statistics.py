@@ -92,24 +92,15 @@ def dataset(
 
 def table(result: xr.Dataset, level: float = LEVEL) -> pd.DataFrame:
     """One row an edge, the largest share first, with `COLUMNS`."""
-    edges = (result["q"].values <= level) & (result["share_low"].values > LEAST)
-    readers, writers = (result[axis].values for axis in ("reader", "writer"))
-    rows: list[dict[str, Any]] = []
-    for kind, reader, writer in np.argwhere(edges):
-        at = (kind, reader, writer)
-        head, other = Head.parse(str(readers[reader])), Head.parse(str(writers[writer]))
-        figures = {"share": "share", "ci_low": "share_low", "ci_high": "share_high", "z": "z", "q": "q"}
-        rows.append(
-            {
-                "layer": head.layer,
-                "head": head.head,
-                "paper": head.paper,
-                "kind": KINDS[kind],
-                "writer_layer": other.layer,
-                "writer_head": other.head,
-                "writer": str(other),
-                **{column: float(result[name].values[at]) for column, name in figures.items()},
-            }
-        )
-    rows.sort(key=lambda row: -row["share"])
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    names = {"share_low": "ci_low", "share_high": "ci_high"}
+    figures = result[["share", *names, "z", "q"]].rename(names)
+    edges = np.nonzero(((figures["q"] <= level) & (figures["ci_low"] > LEAST)).values)
+    rows: Any = pd.DataFrame({name: values.values[edges] for name, values in figures.items()})
+    rows = rows.assign(kind=np.array(KINDS)[edges[0]], writer=result["writer"].values[edges[2]])
+    readers = [Head.parse(name) for name in result["reader"].values[edges[1]]]
+    rows[["layer", "head"]] = np.array(readers, np.int64).reshape(-1, 2)
+    rows[["writer_layer", "writer_head"]] = np.array([*map(Head.parse, rows["writer"])], np.int64).reshape(
+        -1, 2
+    )
+    rows["paper"] = [head.paper for head in readers]
+    return rows.sort_values("share", ascending=False, kind="stable", ignore_index=True)[[*COLUMNS]]

@@ -15,6 +15,7 @@ from headscope.core.counts import plural
 from headscope.core.heads import Head
 from headscope.errors import InputError
 from headscope.measures.dataset import describe, description
+from headscope.measures.tidy import tidy
 from headscope.statistics.jackknife import LEAST, ROUNDING, differs, false_discovery, interval, skewness
 from headscope.views.blocks import FEW, Block, rows_of
 from headscope.views.charts import (
@@ -199,67 +200,38 @@ def dataset(
 
 def table(result: xr.Dataset) -> pd.DataFrame:
     """One row a head, with `COLUMNS`, those that were patched first, then one an edge; the largest effects first."""
-    rows: list[dict[str, Any]] = []
-    about = description(result)
-    for index, layer in enumerate(result["layer"].values):
-        for head in result["head"].values:
-            row = {column: float(result[name].values[index, head]) for name, (column, _) in FIGURES.items()}
-            if not np.isnan(row["estimate"]):
-                place = {"layer": int(layer), "head": int(head), "paper": Head(int(layer), int(head)).paper}
-                rows.append(
-                    {**place, "to": "", **row, "chance": float(result["chance"]), "n": about["pairs"]}
-                )
-    rows.sort(
-        key=lambda row: (np.isnan(row["effect"]), -abs(np.nan_to_num(row["effect"])), -abs(row["estimate"]))
-    )
-    return pd.DataFrame([*rows, *_edges(result, about["pairs"])], columns=list(COLUMNS))
-
-
-def _edges(result: xr.Dataset, pairs: int) -> list[dict[str, Any]]:
-    """The rows of edges, the largest effects first."""
+    more = {"to": "", "n": description(result)["pairs"]}
+    heads = result[[*FIGURES, "chance"]].rename({name: column for name, (column, _) in FIGURES.items()})
+    rows: Any = tidy(heads.assign(more), COLUMNS, "estimate", ("layer", "head"))
+    rows = rows.sort_values(["effect", "estimate"], key=np.abs, ascending=False, ignore_index=True)
     if "edge" not in result:
-        return []
-    rows: list[dict[str, Any]] = []
-    for place in np.argsort(-np.abs(result["edge"].values), kind="stable"):
-        sender = Head.parse(str(result["sender"].values[place]))
-        row = {column: float(result[name].values[place]) for name, column in EDGES.items()}
-        at = {
-            "layer": sender.layer,
-            "head": sender.head,
-            "paper": sender.paper,
-            "to": str(result["receiver"].values[place]),
-        }
-        rows.append({**at, **row, "chance": float(result["chance"]), "n": pairs})
-    return rows
+        return rows
+    edges: Any = (
+        result[[*EDGES, "chance"]]
+        .rename(EDGES)
+        .to_dataframe()
+        .sort_values("effect", key=np.abs, ascending=False)
+    )
+    senders = [Head.parse(name) for name in edges["sender"]]
+    edges = edges.assign(n=more["n"], to=edges["receiver"], paper=[head.paper for head in senders])
+    edges[["layer", "head"]] = senders
+    return pd.concat([rows, edges.reindex(columns=rows.columns)], ignore_index=True)
 
 
 def first_edges(result: xr.Dataset, count: int) -> pd.DataFrame:
     """The edges with the largest scores by integrated gradients, one row each."""
-    values = result["integrated"].values
-    rows: list[dict[str, Any]] = []
-    for place in np.argsort(-np.abs(np.nan_to_num(values)), axis=None, kind="stable")[:count]:
-        writer, reader = divmod(int(place), values.shape[1])
-        row: dict[str, Any] = {
-            "from": str(result["writer"].values[writer]),
-            "to": str(result["reader"].values[reader]),
-        }
-        for end in ("", "_low", "_high"):
-            row[f"estimate{end}"] = float(result[f"integrated{end}"].values[writer, reader])
-        rows.append(row)
-    return pd.DataFrame(rows)
+    names = {f"integrated{end}": f"estimate{end}" for end in ("", "_low", "_high")}
+    rows: Any = (
+        result[[*names]].rename({**names, "writer": "from", "reader": "to"}).to_dataframe().reset_index()
+    )
+    return rows.sort_values("estimate", key=np.abs, ascending=False, kind="stable").head(count)
 
 
 def curve_table(result: xr.Dataset) -> pd.DataFrame:
     """How faithful circuits are, one row an order and a size: `order, edges, faithfulness, ci_low, ci_high`."""
-    rows: list[dict[str, Any]] = []
-    columns = {"": "faithfulness", "_low": "ci_low", "_high": "ci_high"}
-    for at, order in enumerate(result["order"].values):
-        for place, size in enumerate(result["size"].values):
-            row = {
-                name: float(result[f"faithfulness{end}"].values[at, place]) for end, name in columns.items()
-            }
-            rows.append({"order": str(order), "edges": int(size), **row})
-    return pd.DataFrame(rows)
+    names = {"size": "edges", "faithfulness_low": "ci_low", "faithfulness_high": "ci_high"}
+    figures = result[["faithfulness", "faithfulness_low", "faithfulness_high"]].rename(names)
+    return figures.to_dataframe(dim_order=["order", "edges"]).reset_index()
 
 
 def figure(dataset: xr.Dataset, *, level: float = 0.05) -> Figure:

@@ -144,21 +144,16 @@ def dataset(
 
 def table(result: xr.Dataset) -> pd.DataFrame:
     """One row a key head, with `COLUMNS`: those that were measured first, the largest losses first."""
-    rows: list[dict[str, Any]] = []
-    groups = description(result)["groups"]
-    for place, layer in enumerate(result["layer"].values):
-        for key in result["key_head"].values:
-            if np.isnan(result["estimate"].values[place, key]):
-                continue
-            first, many = int(key) * groups[place], groups[place]
-            heads = f"H{first}" if many == 1 else f"H{first}–H{first + many - 1}"
-            figures = {
-                _COLUMN.get(name, name): float(np.asarray(result[name].values[place, key]))
-                for name in FIGURES
-            }
-            rows.append({"layer": int(layer), "key_head": int(key), "heads": heads, **figures})
-    rows.sort(key=lambda row: (np.isnan(row["loss"]), -np.nan_to_num(row["loss"]), -row["estimate"]))
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    rows: Any = result[[*FIGURES]].rename(_COLUMN).to_dataframe().reset_index()
+    rows = rows.dropna(subset="estimate").sort_values(["loss", "estimate"], ascending=False)
+    many = dict(zip(result["layer"].values, description(result)["groups"], strict=True))
+    heads = [
+        f"H{first}" if size == 1 else f"H{first}–H{first + size - 1}"
+        for first, size in zip(
+            rows["key_head"] * rows["layer"].map(many), rows["layer"].map(many), strict=True
+        )
+    ]
+    return rows.assign(heads=heads)[[*COLUMNS]].reset_index(drop=True)
 
 
 def figure(dataset: xr.Dataset, *, level: float = 0.05) -> Figure:

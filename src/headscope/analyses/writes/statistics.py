@@ -10,9 +10,9 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.core.arrays import Floats, quiet
-from headscope.core.heads import Head
 from headscope.core.lazy import module
 from headscope.measures.dataset import describe
+from headscope.measures.tidy import tidy
 from headscope.statistics.jackknife import false_discovery
 
 COLUMNS = (
@@ -133,34 +133,19 @@ def dataset(
 
 def table(result: xr.Dataset) -> pd.DataFrame:
     """One row a head and token that it looks at, with `COLUMNS`."""
-    rows: list[dict[str, Any]] = []
-    for place, layer in enumerate(result["layer"].values):
-        for at, head in enumerate(result["head"].values):
-            one = result.isel(layer=place, head=at)
-            if np.isnan(one["itself"]):
-                continue
-            scores = one["offset_score"].values
-            there = np.isfinite(scores)
-            best = int(np.nanargmax(scores)) if there.any() else None
-            shared = {
-                "layer": int(layer),
-                "head": int(head),
-                "paper": Head(int(layer), int(head)).paper,
-                **{name: float(one[name]) for name in (*FIGURES, "itself_chance")},
-                "offset": best,
-                "offset_gain": None if best is None else float(scores[best]),
-            }
-            for token in range(one.sizes["at"]):
-                few = one.isel(at=token)
-                rows.append(
-                    shared
-                    | {
-                        "token": str(few["token"].item()),
-                        **{
-                            column: " ".join(str(piece) for piece in few[name].values if piece)
-                            for column, name in (("promotes", "promoted"), ("prefers", "preferred"))
-                        },
-                    }
-                )
-    frame: Any = pd.DataFrame(rows, columns=list(COLUMNS))
-    return frame.astype({"offset": "Int64", "offset_gain": "float64"})
+    scores = result["offset_score"]
+    gain = scores.max("offset")
+    best = scores.fillna(-np.inf).argmax("offset").where(gain.notnull())
+    lists: dict[str, Any] = {
+        column: module("xarray").apply_ufunc(
+            _listed, result[name], input_core_dims=[["rank"]], output_dtypes=[object], vectorize=True
+        )
+        for column, name in (("promotes", "promoted"), ("prefers", "preferred"))
+    }
+    result = result.drop_dims(["offset", "rank"]).assign(lists | {"offset": best, "offset_gain": gain})
+    rows: Any = tidy(result, COLUMNS, "itself", ("layer", "head", "at"))
+    return rows.astype({"offset": "Int64"})
+
+
+def _listed(pieces: Any) -> str:
+    return " ".join(filter(None, pieces))
