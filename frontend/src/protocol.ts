@@ -1239,12 +1239,12 @@ export interface TableBlock {
 }
 
 /**
- * A paragraph: a plain one, a `headline`, names of `heads`, a small `note`, or `why` figures are no ground for
- * conclusions.
+ * A paragraph: a plain one, a `headline`, names of `heads`, a small `note`, the title of a `part`, or `why` figures
+ * are no ground for conclusions.
  */
 export interface TextBlock {
   kind: "text";
-  tone: "plain" | "headline" | "heads" | "note" | "why";
+  tone: "plain" | "headline" | "heads" | "note" | "part" | "why";
   parts: Part[];
 }
 
@@ -1315,12 +1315,38 @@ export interface ChartBlock {
 }
 
 /**
+ * Where a head is seen: an example, and a token of it.
+ */
+export interface SeenHead {
+  example: number;
+  pin: Pin | null;
+}
+
+/**
+ * Measures of all heads as maps, each small and one of them large.
+ *
+ * Those of the page; or of two models, where the section has tables of ``heads``, their ``layers`` and measures that
+ * ``changed``: then heads are `seen`, by their names, where the maps of both are.
+ */
+export interface MeasuresBlock {
+  kind: "measures";
+  seen?: Record<string, SeenHead>;
+}
+
+/**
+ * A table of every measure of the page: every head a row.
+ */
+export interface HeadsBlock {
+  kind: "heads";
+}
+
+/**
  * What is unfolded by a click.
  */
 export interface FoldedBlock {
   kind: "folded";
   summary: string;
-  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | FoldedBlock | ColumnsBlock | ItemsBlock | GlancesBlock | CaseBlock)[];
+  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | MeasuresBlock | HeadsBlock | FoldedBlock | ColumnsBlock | ItemsBlock | GlancesBlock | CaseBlock)[];
 }
 
 /**
@@ -1328,15 +1354,15 @@ export interface FoldedBlock {
  */
 export interface ColumnsBlock {
   kind: "beside";
-  columns: ((TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | FoldedBlock | ColumnsBlock | ItemsBlock | GlancesBlock | CaseBlock)[])[];
+  columns: ((TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | MeasuresBlock | HeadsBlock | FoldedBlock | ColumnsBlock | ItemsBlock | GlancesBlock | CaseBlock)[])[];
 }
 
 /**
  * Blocks with a small picture beside them, where there is one.
  */
 export interface PicturedItem {
-  picture: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | FoldedBlock | ColumnsBlock | ItemsBlock | GlancesBlock | CaseBlock)[];
-  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | FoldedBlock | ColumnsBlock | ItemsBlock | GlancesBlock | CaseBlock)[];
+  picture: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | MeasuresBlock | HeadsBlock | FoldedBlock | ColumnsBlock | ItemsBlock | GlancesBlock | CaseBlock)[];
+  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | MeasuresBlock | HeadsBlock | FoldedBlock | ColumnsBlock | ItemsBlock | GlancesBlock | CaseBlock)[];
 }
 
 /**
@@ -1372,7 +1398,7 @@ export interface BlocksSection {
   about: string;
   kind: "blocks";
   name: string;
-  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | FoldedBlock | ColumnsBlock | ItemsBlock | GlancesBlock | CaseBlock)[];
+  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | MeasuresBlock | HeadsBlock | FoldedBlock | ColumnsBlock | ItemsBlock | GlancesBlock | CaseBlock)[];
   notes: string[];
   command: string | null;
 }
@@ -1385,26 +1411,6 @@ export interface StandaloneSection {
   about: string;
   kind: "standalone";
   page: StandalonePayload;
-}
-
-/**
- * Every measure small, one of them large, and the heads that stand out in it.
- */
-export interface MeasuresSection {
-  title: string;
-  about: string;
-  kind: "measures";
-  command: string | null;
-}
-
-/**
- * The table: every head a row, every measure a column.
- */
-export interface HeadsSection {
-  title: string;
-  about: string;
-  kind: "heads";
-  command: string | null;
 }
 
 /**
@@ -1494,43 +1500,6 @@ export interface AtlasSection {
 }
 
 /**
- * A measure in every head that was compared, in their order: in A, A − B, and its standard error (None: none).
- */
-export interface ComparedMeasure {
-  name: string;
-  title: string;
-  units: string;
-  a: (number | null)[];
-  difference: (number | null)[];
-  se: (number | null)[];
-}
-
-/**
- * Two models on the same inputs.
- *
- * `layer` and `head` are of the heads that were compared, like `js` (nats a row), `js_se`, `cosine`, `example`,
- * the place of an example that has the maps of both, and `pin`, the token whose rows differ most there; all are empty
- * where heads have no counterparts. The table ``layers`` has their means over heads, ``changed`` the measures that the
- * map shows.
- */
-export interface CompareSection {
-  title: string;
-  about: string;
-  kind: "compare";
-  layer: number[];
-  head: number[];
-  js: number[];
-  js_se: (number | null)[];
-  cosine: number[];
-  example: (number | null)[];
-  pin: (Pin | null)[];
-  measures: ComparedMeasure[];
-  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | FoldedBlock | ColumnsBlock | ItemsBlock | GlancesBlock | CaseBlock)[];
-  notes: string[];
-  command: string | null;
-}
-
-/**
  * One range of keys: its measure, and the figures of every head ``[layer][head]``.
  *
  * `label` is its distances or its tokens. `chance` is by layer. `example` and `place` say where a head's
@@ -1566,11 +1535,8 @@ export interface PositionsSection {
 export type SectionInfo =
   | BlocksSection
   | StandaloneSection
-  | MeasuresSection
-  | HeadsSection
   | CardsSection
   | AtlasSection
-  | CompareSection
   | PositionsSection;
 
 /** What the state says where it says nothing: part is then the first, layer and heads are telling ones. */

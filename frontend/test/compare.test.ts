@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
 import { short } from "../src/draw/chart";
-import type { CompareSection, ExplorerPayload, ExplorerState, TableBlock } from "../src/protocol";
-import { type Measure, quantities, signed } from "../src/report/figures";
-import { heads } from "../src/report/sections/compare_models/compare";
+import type { ExplorerPayload, ExplorerState, TableBlock } from "../src/protocol";
+import { type Measure, signed } from "../src/report/figures";
 import { kept, SIDES } from "../src/report/sides";
+import { Two } from "../src/report/two";
 import { DEFAULTS } from "../src/scene/state";
 import { figures } from "./sample";
 
@@ -12,38 +12,28 @@ const table = (name: string, values: TableBlock["values"]): TableBlock => ({
   values,
 });
 
-const info: CompareSection = {
-  kind: "compare",
-  title: "Beside",
-  about: "",
-  layer: [0, 0, 4],
-  head: [0, 1, 0],
-  js: [0.1, 0.5, 0.3],
-  js_se: [0.01, null, 0.02],
-  cosine: [0.9, 0.5, 0.7],
-  example: [null, 3, 3],
-  pin: [null, null, null],
-  measures: [
-    {
-      name: "next",
-      title: "next token",
-      units: "share",
-      a: [0.5, 0.1, null],
-      difference: [0.2, -0.4, null],
-      se: [0.1, null, null],
-    },
-  ],
-  blocks: [
-    table("layers", { layer: [0, 4], js: [0.3, 0.3], ci_low: [0.28, null], ci_high: [0.32, null] }),
-    table("changed", { name: ["next"] }),
-  ],
-  notes: [],
-  command: null,
-};
+const tables = [
+  table("heads", {
+    layer: [0, 0, 4],
+    head: [0, 1, 0],
+    measure: ["next", "next", "previous"],
+    a: [0.5, 0.1, 0.4],
+    b: [0.3, 0.5, 0.4],
+    difference: [0.2, -0.4, 0],
+    se: [0.1, null, null],
+    js: [0.1, 0.5, 0.3],
+    js_se: [0.01, null, 0.02],
+    cosine: [0.9, 0.5, 0.7],
+  }),
+  table("layers", { layer: [0, 4], js: [0.3, 0.3], ci_low: [0.28, null], ci_high: [0.32, null] }),
+  table("changed", { measure: ["next"], title: ["next token"], units: ["share"] }),
+];
 
 it("shows drift on a scale from 0, and differences on one with 0 in its middle", async () => {
   const all = await figures();
-  const [drift, next] = quantities({ ...info, layer: [3, 3, 5] }, all) as [Measure, Measure];
+  tables[0]!.values.layer = [3, 3, 5];
+  const two = new Two(all, tables);
+  const [drift, next] = two.measures as [Measure, Measure];
   expect([drift.name, drift.scale.diverging, drift.scale.low]).toEqual(["js", false, 0]);
   expect(all.cells.map(drift.error)).toEqual([0.01, NaN, NaN, 0.02, NaN]);
   const { title, units } = next.info;
@@ -53,30 +43,11 @@ it("shows drift on a scale from 0, and differences on one with 0 in its middle",
     ...[0.5, 0, 1],
   ]);
   expect(all.cells.map(next.value)).toEqual([0.2, -0.4, NaN, NaN, NaN]);
+  expect(two.told(next, all.cells[1]!).map(([, text]) => text)).toEqual(["0.100", "0.500", "0.500 nats"]);
+  expect(two.told(drift, all.cells[3]!)).toEqual([["cosine of the rows", "0.700"]]);
   // Nothing above 0, or nothing at all: 0 is still the middle.
   expect(signed([0.1, 0.3]).tint(0)).toBe(0.5);
   expect(signed([0, 0]).tint(0)).toBe(0.5);
-});
-
-it("saves the figures of heads as the command does", () => {
-  const { columns, rows } = heads(info);
-  expect(Object.keys(columns)).toEqual([
-    "layer",
-    "head",
-    "paper",
-    "measure",
-    "a",
-    "b",
-    "difference",
-    "se",
-    "js",
-    "js_se",
-    "cosine",
-  ]);
-  expect(rows).toEqual([
-    [0, 0, "1-1", "next", 0.5, 0.3, 0.2, 0.1, 0.1, 0.01, 0.9],
-    [0, 1, "1-2", "next", 0.1, 0.5, -0.4, null, 0.5, null, 0.5],
-  ]);
 });
 
 it("writes small numbers in cells", () => {

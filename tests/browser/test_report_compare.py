@@ -88,7 +88,7 @@ def test_the_map_is_walked_and_opened_by_keys(open_page: Any, html: str) -> None
     page = open_page(html, fragment="#head=L2H6")
     grid = page.locator(f"{SECTION} .grid")
     assert grid.get_attribute("aria-label").startswith("drift of 72 heads")
-    page.locator(f"{SECTION} select.kinds").focus()
+    page.locator(f"{SECTION} details:has(.thumbs) > summary").focus()
     page.keyboard.press("Tab")
     for key in ("ArrowDown", "ArrowRight", "Enter"):
         page.keyboard.press(key)
@@ -211,13 +211,13 @@ def test_the_map_shows_drift_or_the_difference_of_a_measure(open_page: Any, html
     texts = page.locator(f"{SECTION} .grid [data-row] + text").all_text_contents()
     assert texts[:12] == [f"{value:.2f}"[1:] for value in drift.sort_index()[0]]
     before = at(page, 0, 2).get_attribute("fill")
-    page.locator(f"{SECTION} select.kinds").select_option("previous")
+    page.locator(f"{SECTION} .thumb", has_text="previous token, A − B").click()
     own = compared.table[compared.table["measure"] == "previous"].set_index(["layer", "head"])["difference"]
     at(page, 0, 2).hover()
     assert f"{own[0, 2]:.3f}" in page.locator(".report > .tip.on").inner_text()
     assert at(page, 0, 2).get_attribute("fill") != before
     page.locator(f"{SECTION}").get_by_role("button", name="entropy", exact=True).click()
-    assert page.locator(f"{SECTION} select.kinds").input_value() == "entropy"
+    assert page.locator(f"{SECTION} .thumb[aria-pressed=true]").all_inner_texts() == ["entropy, A − B"]
 
 
 def test_tables_and_the_picture_are_saved(open_page: Any, html: str, compared: Any) -> None:

@@ -167,7 +167,7 @@ def test_a_section_of_your_own_stands_before_the_table_with_its_arrays():
 
     payload, texts = report_payload(dataset(), sections=[Mine()])
     place = [one["title"] for one in payload["sections"]].index("Mine")
-    assert payload["sections"][place + 1]["kind"] == "heads"
+    assert payload["sections"][place + 1].get("name") == "heads"
     ref = ArrayRef(dtype="float64", shape=[3], encoding="plain", data=payload["sections"][place]["about"])
     assert list(decode(ref, texts)) == [0, 1, 2]
 

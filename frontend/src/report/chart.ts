@@ -5,7 +5,7 @@ import { chart } from "../draw/chart";
 import type { Drawing, How, Spot } from "../draw/frame";
 import { key } from "../draw/key";
 import { SvgPen } from "../draw/svg";
-import type { Chart, ChartColour } from "../protocol";
+import type { Chart, ChartColour, ChartLine } from "../protocol";
 import { Of } from "../scene/made";
 import { type Child, h, s } from "../ui/dom";
 import { type Cell, type Figures, orNull, type Scale, same } from "./figures";
@@ -126,8 +126,13 @@ const ring = (name: string, { x, y, wide, tall }: Spot): SVGElement =>
 /** The names of layers and of heads, along the axes of a chart. */
 const layerNames = ({ payload }: Figures): string[] => payload.layers.map(String);
 
-/** Values of heads by layer: a point a head, a line their mean; some are named. */
-export function byLayer(figures: Figures, value: (cell: Cell) => number, named: readonly Cell[]): Chart {
+/** Values of heads by layer: a point a head, a line their mean, with its interval; some are named. */
+export function byLayer(
+  figures: Figures,
+  value: (cell: Cell) => number,
+  named: readonly Cell[],
+  ends: Partial<ChartLine>,
+): Chart {
   const { cells, payload } = figures;
   const means = payload.layers.map((_, layer) => {
     const own = cells
@@ -147,7 +152,7 @@ export function byLayer(figures: Figures, value: (cell: Cell) => number, named: 
       link: cells.map(figures.name),
       marked: named.map((cell) => cells.indexOf(cell)),
     },
-    lines: [{ y: means }],
+    lines: [{ y: means, dots: true, ...ends }],
   };
 }
 

@@ -1,6 +1,6 @@
 // The figures of a report: measures over (layer, head), their errors, counts and chance.
 
-import type { CompareSection, MeasureInfo, Reason, ReportPayload, TableBlock } from "../protocol";
+import type { MeasureInfo, Reason, ReportPayload, TableBlock } from "../protocol";
 import { PALETTES, type Theme } from "../scene/color";
 import type { Store } from "../scene/data";
 import { clamp, code, fixed, paper, percent } from "../scene/format";
@@ -168,7 +168,7 @@ export class Figures {
     return { example, pin, ...(Number.isFinite(here) && { here: alike(here, like, this.measures[at]!) }) };
   }
   /** The heads with a value, largest first. */
-  ranked({ value }: Measure): Cell[] {
+  ranked({ value }: Pick<Measure, "value">): Cell[] {
     return this.cells
       .filter((cell) => Number.isFinite(value(cell)))
       .sort((a, b) => value(b) - value(a) || a.layer - b.layer || a.head - b.head);
@@ -210,33 +210,3 @@ export const tablesOf = ({ sections }: ReportPayload, ...names: string[]): Table
   sections
     .flatMap((info) => (info.kind === "blocks" && names.includes(info.name) ? info.blocks : []))
     .filter((block) => block.kind === "table");
-
-/** A table of the section of two models. */
-export const tableOf = ({ blocks }: CompareSection, name: string): TableBlock["values"] =>
-  blocks.find((block): block is TableBlock => block.kind === "table" && block.name === name)!.values;
-
-/** How far heads moved between two models, and A − B of each measure that has a row; by what they are called in the rest of the report. */
-export function quantities(info: CompareSection, figures: Figures): Measure[] {
-  const { rows, columns } = figures;
-  const none = new Float64Array(rows * columns).fill(NaN);
-  const places = info.layer.map((layer, i) => figures.find(layer, info.head[i]!));
-  const placed = (values: readonly (number | null)[]): Float64Array => {
-    const all = none.slice();
-    for (const [i, cell] of places.entries()) if (cell) all[cell.layer * columns + cell.head] = values[i] ?? NaN;
-    return all;
-  };
-  const said = { description: "", by: "", over: "", source: "" };
-  const drift = { ...said, name: "js", title: "drift", units: "nats" };
-  const told = new Set(tableOf(info, "changed").name);
-  return [
-    new Measure(drift, columns, placed(info.js), placed(info.js_se), none, none),
-    ...info.measures
-      .filter(({ name }) => told.has(name))
-      .map(({ name, title, units, difference, se }) => {
-        const known = figures.has(name) ? figures.measure(name).info.title : title;
-        const values = placed(difference);
-        const own = { ...said, name, title: `${known}, A − B`, units };
-        return new Measure(own, columns, values, placed(se), none, none, signed(values));
-      }),
-  ];
-}

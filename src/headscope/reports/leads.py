@@ -130,9 +130,10 @@ def _picture(finding: Finding, shown: Sequence[Any], dataset: xr.Dataset, *, exa
     elif about in ("coref", "syntax", "links"):
         made = _case(named, tables(shown, about))
     elif about == "compare":
-        info = next((info for info in shown if info["kind"] == about), None)
-        if info and info["js"]:
-            rows: Any = pd.DataFrame({name: info[name] for name in ("layer", "head", "js")})
+        for heads in [table["values"] for table in tables(shown, about) if table["name"] == "heads"]:
+            rows: Any = pd.DataFrame(
+                {name: heads[name] for name in ("layer", "head", "js")}
+            ).drop_duplicates()
             made = _small(rows.set_index(["layer", "head"]).to_xarray(), "js", "drift of each head")
     elif about in dataset and (dataset[about].attrs.get("units") != "share" or not named):
         made = _small(dataset, str(about))

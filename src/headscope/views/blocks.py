@@ -183,12 +183,12 @@ class TableBlock(TypedDict):
     cases: NotRequired[CasesInfo]
 
 
-Tone = Literal["plain", "headline", "heads", "note", "why"]
+Tone = Literal["plain", "headline", "heads", "note", "part", "why"]
 
 
 class TextBlock(TypedDict):
-    """A paragraph: a plain one, a `headline`, names of `heads`, a small `note`, or `why` figures are no ground for
-    conclusions."""
+    """A paragraph: a plain one, a `headline`, names of `heads`, a small `note`, the title of a `part`, or `why` figures
+    are no ground for conclusions."""
 
     kind: Literal["text"]
     tone: Tone
@@ -256,6 +256,30 @@ class ChartBlock(TypedDict):
     measures: NotRequired[list[list[str]]]
 
 
+class SeenHead(TypedDict):
+    """Where a head is seen: an example, and a token of it."""
+
+    example: int
+    pin: Pin | None
+
+
+class MeasuresBlock(TypedDict):
+    """Measures of all heads as maps, each small and one of them large.
+
+    Those of the page; or of two models, where the section has tables of ``heads``, their ``layers`` and measures that
+    ``changed``: then heads are `seen`, by their names, where the maps of both are.
+    """
+
+    kind: Literal["measures"]
+    seen: NotRequired[dict[str, SeenHead]]
+
+
+class HeadsBlock(TypedDict):
+    """A table of every measure of the page: every head a row."""
+
+    kind: Literal["heads"]
+
+
 class FoldedBlock(TypedDict):
     """What is unfolded by a click."""
 
@@ -306,6 +330,8 @@ Block = (
     | ListBlock
     | GraphBlock
     | ChartBlock
+    | MeasuresBlock
+    | HeadsBlock
     | FoldedBlock
     | ColumnsBlock
     | ItemsBlock

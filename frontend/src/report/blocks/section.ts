@@ -10,25 +10,28 @@ import { chart } from "./chart";
 import { folded } from "./folded";
 import { glances } from "./glances";
 import { graph } from "./graph";
+import { heads } from "./heads";
 import { items } from "./items";
 import { list } from "./list";
+import { measures } from "./measures";
 import { table } from "./table";
 import { text } from "./text";
 
 const BLOCKS: { readonly [Kind in Info["kind"]]: Block<Extract<Info, { kind: Kind }>> } = {
-  ...{ beside, case: caseOf, chart, folded, glances, graph, items, list, table, text },
+  ...{ beside, case: caseOf, chart, folded, glances, graph, heads, items, list, measures, table, text },
 };
 
 /** Draw blocks at the end of a section, which has this name. */
 export function append(element: HTMLElement, blocks: readonly Info[], section: string, host: Host): Drawn {
   const within: Place["within"] = (infos) => {
-    const made = infos.map((info) => (BLOCKS[info.kind] as Block<Info>)(info, { host, section, within }));
+    const made = infos.map((info) => (BLOCKS[info.kind] as Block<Info>)(info, { host, section, element, within }));
     return {
       roots: made.map(({ root }) => root),
       update: (now) => made.forEach(({ update }) => update?.(now)),
       settled: () => made.every(({ settled }) => settled?.() ?? true),
       tables: Object.assign({}, ...made.map(({ tables }) => tables)),
       picture: made.find(({ picture }) => picture)?.picture,
+      row: made.find(({ row }) => row)?.row,
       drawn: made.every(({ picture }) => picture),
     };
   };

@@ -5,7 +5,14 @@ import { h } from "../../ui/dom";
 import { firstHeads, spoken } from "../parts";
 import type { Block } from "./block";
 
-const ELEMENTS = { plain: "p.says", headline: "p.headline", heads: "div.named", note: "p.note", why: "p.why" } as const;
+const ELEMENTS = {
+  plain: "p.says",
+  headline: "p.headline",
+  heads: "div.named",
+  note: "p.note",
+  part: "h3.part",
+  why: "p.why",
+} as const;
 
 export const text: Block<TextBlock> = ({ tone, parts }, { host }) => ({
   root: h(

@@ -2,8 +2,5 @@
 
 export { section as atlas } from "./atlas/atlas";
 export { section as cards } from "./cards/cards";
-export { section as compare } from "./compare_models/compare";
-export { section as heads } from "./measure/heads";
-export { section as measures } from "./measure/measures";
 export { section as positions } from "./positions/positions";
 export { section as standalone } from "./reports/standalone";

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import xarray as xr
 
@@ -20,26 +20,10 @@ from headscope.measures.gradients import FIGURE_3
 from headscope.measures.patterns import PATTERNS
 from headscope.runs.rare import with_rarest
 from headscope.views import blocks
-from headscope.views.blocks import Block, rows_of
+from headscope.views.blocks import Block, HeadsBlock, MeasuresBlock, rows_of
 from headscope.views.charts import Chart
 from headscope.views.digits import fixed
-from headscope.views.payload import SectionInfo
 from headscope.views.section import Ready, Section, rounded
-
-
-class MeasuresSection(SectionInfo):
-    """Every measure small, one of them large, and the heads that stand out in it."""
-
-    kind: Literal["measures"]
-    command: str | None
-
-
-class HeadsSection(SectionInfo):
-    """The table: every head a row, every measure a column."""
-
-    kind: Literal["heads"]
-    command: str | None
-
 
 FAR: Mapping[Kind, tuple[Sequence[str], str, str]] = {
     "images": (
@@ -165,19 +149,20 @@ def _panel(dataset: xr.Dataset, title: str, measures: Mapping[str, str]) -> Char
 
 def every_head(command: str | None = None) -> Section:
     """The table of all heads and figures. `command` gives the same."""
-    return Ready(HeadsSection(kind="heads", title="All heads, all figures", about="", command=command))
+    shown = [HeadsBlock(kind="heads")]
+    return Ready(blocks.section("heads", "All heads, all figures", "", shown, command=command))
 
 
 def every_map(command: str | None = None) -> Section:
     """Every measure as a map of layers and heads. `command` gives all of them."""
-    return Ready(
-        MeasuresSection(
-            kind="measures",
-            title="Every head",
-            about="Layers down, heads across. Choose a measure to see it large; choose a head to see where it looks.",
-            command=command,
-        )
+    info = blocks.section(
+        "measures",
+        "Every head",
+        "Layers down, heads across. Choose a measure to see it large; choose a head to see where it looks.",
+        [MeasuresBlock(kind="measures")],
+        command=command,
     )
+    return Ready(info)
 
 
 _TYPED = "patterns,positional_previous,positional_next"

@@ -142,12 +142,15 @@ def test_names_open_heads_on_the_example_of_both() -> None:
 def test_what_travels() -> None:
     js = [[0.1, 0.6, np.nan], [0.05, 0.1, 0.1]]
     info = Compare("untrained", ("a", "b"), figures(js, error=np.nan), None, {Head(0, 1): 7}).info(Blobs())
-    assert (info["layer"], info["head"]) == ([0, 0, 1, 1, 1], [0, 1, 0, 1, 2])
-    assert info["example"] == [None, 7, None, None, None]
-    assert [one["name"] for one in info["measures"]] == ["next", "previous"]  # the largest change first
-    assert info["measures"][0]["difference"] == [0.0, -0.5, 0.0, 0.0, 0.0]
-    assert info["measures"][0]["se"] == [None] * 5
-    assert info["js_se"] == [None] * 5
+    heads = table_of(info, "heads")["values"]
+    of_next = [place for place, name in enumerate(heads["measure"]) if name == "next"]
+    own = {name: [values[place] for place in of_next] for name, values in heads.items()}
+    assert (own["layer"], own["head"]) == ([0, 0, 1, 1, 1], [0, 1, 0, 1, 2])
+    (shown,) = (block for block in info["blocks"] if block["kind"] == "measures")
+    assert shown.get("seen") == {"L0H1": {"example": 7, "pin": None}}
+    assert table_of(info, "changed")["values"]["measure"] == ["next", "previous"]  # the largest change first
+    assert own["difference"] == [0.0, -0.5, 0.0, 0.0, 0.0]
+    assert own["se"] == own["js_se"] == [None] * 5
     assert info["about"].startswith("A is a, B is b.")
     assert any("1,234 pieces of 30 inputs of 9 documents of text.txt" in note for note in info["notes"])
     assert any(note == "Not measured here: sink (no input is that long)." for note in info["notes"])
@@ -157,7 +160,7 @@ def test_what_travels() -> None:
 @pytest.mark.slow
 def test_nothing_is_told_of_roles_that_nobody_has() -> None:
     info = compare(a={}, b={}).info(Blobs())
-    assert names(info) == ["layers", "changed"]
+    assert names(info) == ["heads", "layers", "changed"]
     assert "No head of either has one of the roles." in info["about"]
     assert not any("broad" in note or "Roles" in note for note in info["notes"])
     broad = compare(a={}, b={(0, 0): BROAD}).info(Blobs())

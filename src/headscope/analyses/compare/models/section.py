@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict
+from typing import Any
 
-import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
@@ -17,52 +16,29 @@ from headscope.analyses.roles.statistics import BROAD, heads_in, named, roles_of
 from headscope.analyses.study import LEVEL
 from headscope.core.heads import Head
 from headscope.measures.dataset import description
+from headscope.measures.tidy import tidy
 from headscope.views import blocks, digits
 from headscope.views.blobs import Blobs
-from headscope.views.blocks import Block, CellInfo, TableBlock
-from headscope.views.payload import Part, Pin, SectionInfo
-from headscope.views.section import not_measured, records, rounded
+from headscope.views.blocks import (
+    Block,
+    BlocksSection,
+    CellInfo,
+    MeasuresBlock,
+    SeenHead,
+    TableBlock,
+)
+from headscope.views.payload import Part
+from headscope.views.section import not_measured, rounded
 from headscope.views.sentences import head_name
+
+HEADS = ("layer", "head", "paper", "measure", "a", "b", "difference", "se", "js", "js_se", "cosine")
+"""Columns of the heads that are saved."""
 
 LAYERS = ("layer", "js", "js_se", "ci_low", "ci_high", "cosine", "cosine_se")
 """Columns of the layers that are saved."""
 
 NEXT = 2
 """So many heads are named behind the one that changed most."""
-
-
-class ComparedMeasure(TypedDict):
-    """A measure in every head that was compared, in their order: in A, A − B, and its standard error (None: none)."""
-
-    name: str
-    title: str
-    units: str
-    a: list[float | None]
-    difference: list[float | None]
-    se: list[float | None]
-
-
-class CompareSection(SectionInfo):
-    """Two models on the same inputs.
-
-    `layer` and `head` are of the heads that were compared, like `js` (nats a row), `js_se`, `cosine`, `example`,
-    the place of an example that has the maps of both, and `pin`, the token whose rows differ most there; all are empty
-    where heads have no counterparts. The table ``layers`` has their means over heads, ``changed`` the measures that the
-    map shows.
-    """
-
-    kind: Literal["compare"]
-    layer: list[int]
-    head: list[int]
-    js: list[float]
-    js_se: list[float | None]
-    cosine: list[float]
-    example: list[int | None]
-    pin: list[Pin | None]
-    measures: list[ComparedMeasure]
-    blocks: list[Block]
-    notes: list[str]
-    command: str | None
 
 
 @dataclass(frozen=True)
@@ -73,34 +49,35 @@ class Compare(ModelComparison):
         """The heads that were compared, each on its own example."""
         return self.examples.items()
 
-    def info(self, blobs: Blobs) -> CompareSection:
+    def info(self, blobs: Blobs) -> BlocksSection:
         """The figures; nothing travels beside them."""
-        heads: list[Head] = []
-        drift: dict[str, list[Any]] = {name: [] for name in ("layer", "head", "js", "js_se", "cosine")}
-        measures: list[ComparedMeasure] = []
-        shown: list[Block] = []
-        if self.figures is not None:
-            rows: Any = two_models.by_drift(self.figures).sort_values(["layer", "head"])
-            heads = [Head(layer, head) for layer, head in zip(rows["layer"], rows["head"], strict=True)]
-            drift = {name: [row[name] for row in records(rows)] for name in drift}
-            means = two_models.by_layer(self.figures).rename(
-                columns={"js_low": "ci_low", "js_high": "ci_high"}
-            )
-            measures, changed = self._measures(heads)
-            shown = [blocks.table("layers", means, LAYERS, [], title="Layers"), changed]
         counts = self._counts()
-        return CompareSection(
-            kind="compare",
-            title=self._title(),
-            about=self._about(some=not counts.empty),
-            **drift,
-            example=[self.examples.get(head) for head in heads],
-            pin=[self.pins.get(head) for head in heads],
-            measures=measures,
-            blocks=[*shown, *self._roles(counts)],
-            notes=self._notes({*counts.get("role", ())}),
-            command=self.command,
+        return blocks.section(
+            "compare",
+            self._title(),
+            self._about(some=not counts.empty),
+            [*([] if self.figures is None else self._heads(self.figures)), *self._roles(counts)],
+            self._notes({*counts.get("role", ())}),
+            self.command,
         )
+
+    def _heads(self, figures: xr.Dataset) -> list[Block]:
+        """How far each head moved, and what changed most."""
+        rows: Any = tidy(figures, (*HEADS, "title", "units", "n"), "difference").dropna(subset=["js"])
+        figures_of = rows.select_dtypes("float")
+        rows[figures_of.columns] = figures_of.map(rounded)
+        means = two_models.by_layer(figures).rename(columns={"js_low": "ci_low", "js_high": "ci_high"})
+        seen = {
+            str(head): SeenHead(example=example, pin=self.pins.get(head))
+            for head, example in self.examples.items()
+        }
+        return [
+            blocks.table("heads", rows, HEADS, [], title="Heads"),
+            blocks.table("layers", means, LAYERS, [], title="Layers"),
+            MeasuresBlock(kind="measures", seen=seen),
+            blocks.paragraph("What changed most", tone="part"),
+            self._changed(rows),
+        ]
 
     def _title(self) -> str:
         if self.kind == "untrained":
@@ -189,55 +166,53 @@ class Compare(ModelComparison):
     def _named(self, head: Head, role: str, scores: str = "") -> Part:
         return head_name(head, self.seen(head, role, scores))
 
-    def _measures(self, heads: list[Head]) -> tuple[list[ComparedMeasure], TableBlock]:
-        """Every measure, the one that changed most first, and a row for each, with the head that changed most.
+    def _changed(self, rows: Any) -> TableBlock:
+        """A row a measure, the one that changed most first, with the head that changed most.
 
         Of measures that are the same in every head, as [CLS] and the first token are, the first has a row.
         """
-        every = _compared(self.figures, heads)
-        rows: dict[str, tuple[dict[str, Any], list[Part]]] = {}
-        for one, n in every:
-            units, a, difference = one["units"], one["a"], one["difference"]
-            unit, places = _behind(units), 3 if units == "share" else 2
-            known = [(place, value) for place, value in enumerate(difference) if value is not None]
-            ranked = sorted(known, key=lambda row: -abs(row[1]))[: NEXT + 1]
-            says = f"{one['title']}, A − B"
-            figures = {heads[place]: f"{digits.figure(value, places)}{unit or ''}" for place, value in ranked}
-            (first, apart), mine = ranked[0], a[ranked[0][0]] or 0.0
-            row = {
-                "layer": heads[first].layer,
-                "head": heads[first].head,
-                "name": one["name"],
-                "title": one["title"],
-                "units": units,
-                "unit": unit,
-                "a": mine,
-                "b": mine - apart,
-                "difference": apart,
-                "se": one["se"][first],
-                "change": apart if unit is None else apart / max(abs(mine), abs(mine - apart), 1e-12),
-                "n": n,
-            }
-            parts = [head_name(head, self.seen(head, says, figure)) for head, figure in figures.items()]
-            rows.setdefault(repr((units, a, difference)), (row, parts))
-        parts = [parts for _, parts in rows.values()]
-        table = blocks.table(
+        sized: list[tuple[float, Any]] = []
+        for _, heads in rows.groupby("measure", sort=False):
+            share = heads["units"].iloc[0] == "share"
+            scale = 1.0 if share else float(heads[["a", "b"]].abs().to_numpy().max()) or 1.0
+            sized.append((float(heads["difference"].abs().max()) / scale, heads))
+        told: dict[Any, tuple[dict[str, Any], list[Part]]] = {}
+        for _, heads in sorted(sized, key=lambda one: -one[0]):
+            sizes = heads["difference"].abs()
+            ranked = heads.loc[sizes.sort_values(ascending=False, kind="stable").index]
+            first = ranked.iloc[0].to_dict()
+            unit, places = _behind(first["units"]), 3 if first["units"] == "share" else 2
+            parts = [
+                head_name(
+                    head := Head.at(row),
+                    self.seen(
+                        head,
+                        f"{row.title}, A − B",
+                        f"{digits.figure(row.difference, places)}{unit or ''}",
+                    ),
+                )
+                for row in ranked.head(NEXT + 1).itertuples()
+            ]
+            most = 1.0 if unit is None else max(abs(first["a"]), abs(first["b"]), 1e-12)
+            row = {**first, "unit": unit, "change": first["difference"] / most, "n": int(heads["n"].max())}
+            told.setdefault((unit, *heads["a"], *heads["difference"]), (row, parts))
+        reasons = [parts for _, parts in told.values()]
+        return blocks.table(
             "changed",
-            pd.DataFrame([row for row, _ in rows.values()]),
+            pd.DataFrame([row for row, _ in told.values()]),
             (),
             [
-                CellInfo(of="title", draw="measure", name="name", aside="unit"),
+                CellInfo(of="title", draw="measure", name="measure", aside="unit"),
                 *("head", "a", "b", CellInfo(of="difference", error="se", tone="strong")),
                 CellInfo(of="change", draw="change", label="", most=1),
                 *(CellInfo(of="next", draw="heads"), "n"),
             ],
             of="compare",
             title="What changed most",
-            reasons=[part[0]["reason"] for part in parts],
+            reasons=[part[0]["reason"] for part in reasons],
             units="units",
-            heads={"next": [part[1:] for part in parts]},
+            heads={"next": [part[1:] for part in reasons]},
         )
-        return [one for one, _ in every], table
 
     def _notes(self, roles: set[str]) -> list[str]:
         notes: list[str] = []
@@ -287,34 +262,6 @@ def _scores(row: Any) -> str:
 def _behind(units: str) -> str | None:
     """Units behind a name or a figure, where they are not shares."""
     return None if units == "share" else f" {units}"
-
-
-def _compared(dataset: Any, heads: list[Head]) -> list[tuple[ComparedMeasure, int]]:
-    """Every measure, and over how many rows it is; the one that changed most first."""
-    layers = dataset["layer"].values.tolist()
-    at = ([layers.index(head.layer) for head in heads], [head.head for head in heads])
-    measures: list[tuple[float, ComparedMeasure, int]] = []
-    for name in dataset["measure"].values:
-        figures = dataset.sel(measure=name)
-        a, difference, se, n = (
-            figures[key].transpose("layer", "head").values[at] for key in ("a", "difference", "se", "n")
-        )
-        there = np.isfinite(difference)
-        if not there.any():
-            continue
-        scale = 1.0
-        if figures["units"].item() != "share":
-            scale = float(np.abs([a[there], (a - difference)[there]]).max()) or 1.0
-        info = ComparedMeasure(
-            name=str(name),
-            title=figures["title"].item(),
-            units=figures["units"].item(),
-            a=list(map(rounded, a)),
-            difference=list(map(rounded, difference)),
-            se=list(map(rounded, se)),
-        )
-        measures.append((float(np.abs(difference[there]).max()) / scale, info, int(n[there].max())))
-    return [(info, n) for _, info, n in sorted(measures, key=lambda row: -row[0])]
 
 
 def moved(figures: xr.Dataset) -> tuple[list[str | Block], Sequence[str]]:
