@@ -211,6 +211,7 @@ def test_the_map_shows_drift_or_the_difference_of_a_measure(open_page: Any, html
     texts = page.locator(f"{SECTION} .grid [data-row] + text").all_text_contents()
     assert texts[:12] == [f"{value:.2f}"[1:] for value in drift.sort_index()[0]]
     before = at(page, 0, 2).get_attribute("fill")
+    page.locator(f"{SECTION} summary", has_text="A − B of").click()
     page.locator(f"{SECTION} .thumb", has_text="previous token, A − B").click()
     own = compared.table[compared.table["measure"] == "previous"].set_index(["layer", "head"])["difference"]
     at(page, 0, 2).hover()

@@ -35,7 +35,7 @@ export class Two {
       });
       return all;
     };
-    const said = { description: "Layers down, heads across.", by: "", over: "", source: "" };
+    const said = { description: "", by: "", over: "", source: "" };
     const drift = { ...said, name: "js", title: "drift", units: "nats" };
     const changed = table("changed");
     this.measures = [

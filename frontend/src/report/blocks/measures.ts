@@ -2,6 +2,7 @@
 
 import "./measures.css";
 import type { MeasuresBlock, TableBlock } from "../../protocol";
+import { plural } from "../../scene/format";
 import { h } from "../../ui/dom";
 import { paintCells } from "../cells";
 import { Charted, captioned, colourOf, mapOf, redrawn } from "../chart";
@@ -71,14 +72,16 @@ export const measures: Block<MeasuresBlock> = ({ seen }, { host, section, elemen
   });
   const group = (some: typeof thumbs, name: string): HTMLElement =>
     h("div.thumbs", { role: "group", "aria-label": name }, ...some.map(({ button }) => button));
-  const more = thumbs.slice(MANY);
+  const first = two ? [] : thumbs.slice(0, MANY);
+  const more = thumbs.slice(first.length);
+  const others = two ? `A − B of ${plural(more.length - 1, "measure")}` : `${more.length} more measures`;
   const [title, about, side] = [h("h3"), h("p.about"), h("div.side")];
   if (two) side.append(captioned("Layers", h("span.dim", "points are heads, the line their mean"), layers.root));
   const root = h(
     "div.measures",
     {},
-    group(thumbs.slice(0, MANY), "Measures"),
-    more.length > 0 && folded(`${more.length} more measures`, group(more, "More measures")),
+    !two && group(first, "Measures"),
+    more.length > 0 && folded(others, group(more, "More measures")),
     h("div.figurehead", {}, title, about),
     h("div.figure", {}, map.root, side),
   );

@@ -99,7 +99,7 @@ class Compare(ModelComparison):
         if self.meta:
             about.append(
                 "Drift is how far apart they attend: 0 where nothing changed, 0.693 nats where they have nothing in "
-                "common. Choose a head to see A, B and A − B."
+                "common. Layers down, heads across. Choose a head to see A, B and A − B."
             )
         return " ".join(about)
 
@@ -176,7 +176,7 @@ class Compare(ModelComparison):
             share = heads["units"].iloc[0] == "share"
             scale = 1.0 if share else float(heads[["a", "b"]].abs().to_numpy().max()) or 1.0
             sized.append((float(heads["difference"].abs().max()) / scale, heads))
-        told: dict[Any, tuple[dict[str, Any], list[Part]]] = {}
+        distinct: dict[Any, tuple[dict[str, Any], list[Part]]] = {}
         for _, heads in sorted(sized, key=lambda one: -one[0]):
             sizes = heads["difference"].abs()
             ranked = heads.loc[sizes.sort_values(ascending=False, kind="stable").index]
@@ -195,11 +195,11 @@ class Compare(ModelComparison):
             ]
             most = 1.0 if unit is None else max(abs(first["a"]), abs(first["b"]), 1e-12)
             row = {**first, "unit": unit, "change": first["difference"] / most, "n": int(heads["n"].max())}
-            told.setdefault((unit, *heads["a"], *heads["difference"]), (row, parts))
-        reasons = [parts for _, parts in told.values()]
+            distinct.setdefault((unit, *heads["a"], *heads["difference"]), (row, parts))
+        reasons = [parts for _, parts in distinct.values()]
         return blocks.table(
             "changed",
-            pd.DataFrame([row for row, _ in told.values()]),
+            pd.DataFrame([row for row, _ in distinct.values()]),
             (),
             [
                 CellInfo(of="title", draw="measure", name="measure", aside="unit"),
