@@ -129,11 +129,10 @@ def patching(
         raise InputError(f"exact: expected at most the {len(many)} heads of {model.name}, found {exact}")
     if edges > (most := len(many) if exact == "all" else exact):
         raise InputError(f"edges: expected at most the {most} heads that are patched (exact), found {edges}")
-    gaps, clean = np.empty(len(read_pairs)), np.empty(len(read_pairs))
-    estimated = np.empty((len(read_pairs), len(many)))
     asked = {"noising": noising, "positions": positions, "exact": exact, "edges": edges}
     asked |= {"curve": True} if curve else {}
     batches = runs.batches(read_pairs)
+    places = np.argsort(np.concatenate(batches))
 
     def of(batch: list[int]) -> list[Pair]:
         return [read_pairs[number] for number in batch]
@@ -145,10 +144,10 @@ def patching(
 
         def through_batches(
             stage: str, title: str, work: Step[list[Pair]], among: Sequence[Any] | None = None
-        ) -> Any:
-            """What the stage gives for each batch, `among` heads or edges."""
+        ) -> dict[str, Floats]:
+            """What the stage gives for each pair, `among` heads or edges."""
             times = 1 if among is None else len(among)
-            return steps.results(
+            rows = steps.results(
                 stage,
                 batches,
                 lambda batch, done: work(of(batch), done),
@@ -157,20 +156,15 @@ def patching(
                 total=len(read_pairs) * times,
                 size=lambda batch: len(batch) * times,
             )
+            return {name: np.concatenate([row[name] for row in rows])[places] for name in rows[0]}
 
-        for batch, row in zip(
-            batches, through_batches("estimates", "estimating", runs.estimate), strict=True
-        ):
-            clean[batch], gaps[batch], estimated[batch] = row["clean"], row["gap"], row["change"]
+        given = through_batches("estimates", "estimating", runs.estimate)
+        clean, gaps, estimated = given["clean"], given["gap"], given["change"]
         estimates = statistics.effects(estimated, gaps)
         order = np.argsort(-np.abs(estimates.value), kind="stable")
         chosen: list[int] = sorted(order[: len(many) if exact == "all" else exact].tolist())
-        changed = np.empty((len(read_pairs), len(chosen)))
         heads = [many[which] for which in chosen]
-        for batch, row in zip(
-            batches, through_batches("heads", "patching", partial(runs.patched, heads), chosen), strict=True
-        ):
-            changed[batch] = row["changed"]
+        changed = through_batches("heads", "patching", partial(runs.patched, heads), chosen)["changed"]
         effects = statistics.effects(changed, gaps)
         spread = statistics.chance(estimates.value)
         told_apart = statistics.told_apart(gaps)
@@ -178,46 +172,24 @@ def patching(
         if edges:
             ranked: list[int] = np.argsort(-np.abs(effects.value), kind="stable").tolist()
             between = _edges(sorted(many[chosen[which]] for which in ranked[:edges]))
-            passed = np.empty((len(read_pairs), len(between)))
-            rows = through_batches("paths", "paths", partial(runs.passed, between), between)
-            for batch, row in zip(batches, rows, strict=True):
-                passed[batch] = row["passed"]
+            passed = through_batches("paths", "paths", partial(runs.passed, between), between)["passed"]
             along = statistics.effects(passed, gaps)
             names = [tuple(_named(runs.outputs.layers, spot) for spot in edge) for edge in between]
             paths = statistics.Paths(names, along, statistics.p_values(along, spread, len(gaps), told_apart))
         faithful = None
         if curve:
             graph = Graph(model, runs.outputs, first)
-            handed, looked = (
-                np.concatenate(rows)[np.argsort(np.concatenate(batches))]
-                for rows in zip(
-                    *(
-                        (row["handed"], row["looked"])
-                        for row in through_batches("edges", "edges", partial(runs.handed, graph))
-                    ),
-                    strict=True,
-                )
-            )
+            traced = through_batches("edges", "edges", partial(runs.handed, graph))
+            handed, looked = traced["handed"], traced["looked"]
             scored = statistics.effects(handed, gaps)
             tried = circuits(graph, scored.value.reshape(graph.edges.shape), looked.mean(0))
-            rows = through_batches(
-                "circuits", "circuits", partial(runs.circuits, graph, tried.keep), [*range(len(tried.keep))]
-            )
-            given = np.concatenate([row["given"] for row in rows])[np.argsort(np.concatenate(batches))]
+            work = partial(runs.circuits, graph, tried.keep)
+            given = through_batches("circuits", "circuits", work, [*range(len(tried.keep))])["given"]
             faithful = circuits_dataset(graph, scored, tried, given, clean - gaps, gaps)
     p = statistics.p_values(effects, spread, len(gaps), told_apart)
-    columns = {"patching": effects.value, "patching_low": effects.low, "patching_high": effects.high, "p": p}
-    columns["q"] = statistics.adjusted(p, len(many))
+    tested = effects.named("patching") | {"p": p, "q": statistics.adjusted(p, len(many))}
     shape = len(runs.outputs.layers), max(runs.outputs.heads)
-    figures = {figure: np.full(shape, np.nan) for figure in statistics.FIGURES}
-    for column, which in enumerate(chosen):
-        for figure, values in columns.items():
-            figures[figure][many[which]] = values[column]
-    for which, spot in enumerate(many):
-        for end, values in zip(
-            ("", "_low", "_high"), (estimates.value, estimates.low, estimates.high), strict=True
-        ):
-            figures[f"estimate{end}"][spot] = values[which]
+    figures = statistics.placed(shape, (heads, tested), (many, estimates.named("estimate")))
     meta = {
         "model": described(model, ())["model"],
         "corpus": {"name": name},

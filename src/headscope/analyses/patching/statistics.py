@@ -75,6 +75,10 @@ class Effects(NamedTuple):
     high: Floats
     skew: Floats | float = 0.0
 
+    def named(self, name: str) -> dict[str, Floats]:
+        """The effects and the ends of their intervals, as ``name``, ``name_low`` and ``name_high``."""
+        return {name: self.value, f"{name}_low": self.low, f"{name}_high": self.high}
+
 
 def effects(changes: Floats, gaps: Floats) -> Effects:
     """The mean change over the mean gap, with the error and the interval of a ratio over pairs.
@@ -144,6 +148,19 @@ def p_values(tested: Effects, spread: float, pairs: int, told_apart: bool = True
         skew = np.where(error > 0, tested.skew * (tested.se / error) ** 3, 0.0)
     p = differs(tested.value, error, np.full(error.shape, float(pairs)), skew)
     return np.where(np.isnan(error), np.nan, p)
+
+
+def placed(
+    shape: tuple[int, int], *parts: tuple[Sequence[tuple[int, int]], Mapping[str, Floats]]
+) -> dict[str, Floats]:
+    """Figures of heads at the places of these, ``[head] -> [layer head]``; NaN at others."""
+    figures: dict[str, Floats] = {}
+    for spots, columns in parts:
+        places = tuple(np.array(spots, np.int64).reshape(-1, 2).T)
+        for name, values in columns.items():
+            figures[name] = np.full(shape, np.nan)
+            figures[name][places] = values
+    return figures
 
 
 def adjusted(p: Floats, tests: int) -> Floats:

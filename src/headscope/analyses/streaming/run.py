@@ -10,6 +10,7 @@ import torch
 import xarray as xr
 from torch import Tensor
 
+from headscope.analyses.patching.statistics import adjusted, placed
 from headscope.analyses.result import returns_result
 from headscope.analyses.roles.retrieval.needles import Needle, hidden, words_of
 from headscope.analyses.streaming import statistics
@@ -123,23 +124,9 @@ def streaming(
     effects = statistics.over_needles(losses)
     p = statistics.p_values(losses)
     shape = len(runs.layers), max(key for _, key in spots) + 1
-    figures = {name: np.full(shape, np.nan) for name in statistics.FIGURES}
-    for name, values in {
-        "estimate": estimates.value,
-        "estimate_low": estimates.low,
-        "estimate_high": estimates.high,
-        "outside": outside,
-    }.items():
-        figures[name][tuple(zip(*spots, strict=True))] = values
-    for name, values in {
-        "loss": effects.value,
-        "loss_low": effects.low,
-        "loss_high": effects.high,
-        "p": p,
-        "q": statistics.adjusted(p, len(spots)),
-    }.items():
-        for column, which in enumerate(chosen):
-            figures[name][spots[which]] = values[column]
+    tested = effects.named("loss") | {"p": p, "q": adjusted(p, len(spots))}
+    measured = [spots[which] for which in chosen]
+    figures = placed(shape, (spots, estimates.named("estimate") | {"outside": outside}), (measured, tested))
     meta = {
         **described(model, source),
         "sink": sink,

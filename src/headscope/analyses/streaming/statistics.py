@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
-from headscope.analyses.patching.statistics import adjusted as adjusted
-from headscope.analyses.patching.statistics import agreement
+from headscope.analyses.patching.statistics import Effects, agreement
 from headscope.core.arrays import Floats
 from headscope.measures.dataset import describe, description
 from headscope.statistics.jackknife import (
@@ -54,14 +53,6 @@ FIGURES = {
 CONDITIONS = ("all see everything", "the window alone", "but the top", "but others")
 
 
-class Over(NamedTuple):
-    """Means over needles with the ends of their intervals."""
-
-    value: Floats
-    low: Floats
-    high: Floats
-
-
 class AnswerCheck(NamedTuple):
     """Answers in each condition, the draws of others one by one.
 
@@ -85,12 +76,12 @@ def name_of(layer: int, key: int) -> str:
     return f"L{layer}K{key}"
 
 
-def over_needles(values: Floats) -> Over:
+def over_needles(values: Floats) -> Effects:
     """Means of ``[needle …]`` with 95 % intervals, wider where needles are skew."""
     ones = np.ones_like(values)
-    mean = values.mean(0)
-    many = np.full(mean.shape, float(len(values)))
-    return Over(mean, *interval(mean, error(values, ones), many, skew=skewness(values, ones)))
+    mean: Floats = values.mean(0)
+    se, skew = error(values, ones), skewness(values, ones)
+    return Effects(mean, se, *interval(mean, se, np.full(mean.shape, float(len(values))), skew=skew), skew)
 
 
 def p_values(losses: Floats) -> Floats:
@@ -99,9 +90,8 @@ def p_values(losses: Floats) -> Floats:
     t is corrected for skewness, and p is never below `headscope.statistics.jackknife.unseen`: a few needles that gain
     much may not be among those drawn.
     """
-    many, ones = np.full(losses.shape[1:], float(len(losses))), np.ones_like(losses)
-    se = np.maximum(error(losses, ones), 1e-12)
-    p = above(losses.mean(0), BAR, se, many, skewness(losses, ones), doubt=1.0)
+    over, many = over_needles(losses), np.full(losses.shape[1:], float(len(losses)))
+    p = above(over.value, BAR, np.maximum(over.se, 1e-12), many, np.asarray(over.skew), doubt=1.0)
     return np.maximum(p, unseen(many))
 
 
@@ -114,17 +104,10 @@ def dataset(
         return np.stack([*values[:3], values[3:].mean(0)])
 
     right, nats = four(check.right), four(check.nats)
-    cost = over_needles(nats.T)
     many = np.full(len(right), float(right.shape[1]))
-    low, high = share_interval(right.mean(1), error(right.T, np.ones_like(right.T)), many)
-    answers = {
-        "accuracy": right.mean(1),
-        "accuracy_low": low,
-        "accuracy_high": high,
-        "nats": cost.value,
-        "nats_low": cost.low,
-        "nats_high": cost.high,
-    }
+    se = error(right.T, np.ones_like(right.T))
+    shares = Effects(right.mean(1), se, *share_interval(right.mean(1), se, many))
+    answers = shares.named("accuracy") | over_needles(nats.T).named("nats")
     result = xr.Dataset(
         {name: (("layer", "key_head"), figures[name]) for name in FIGURES}
         | {name: ("condition", values) for name, values in answers.items()}
