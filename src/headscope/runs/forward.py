@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from headscope.attention.record import AttentionRecord, Hook
 from headscope.attention.recording import recording
@@ -146,7 +146,67 @@ _BATCH = 32
 Layer = Callable[[int, np.ndarray], None]
 """Is given each layer's index and its maps over words, ``[input head word word]``; 0 beyond an input's words.
 
-Further columns, where some were asked for, stand after those of the batch's widest input."""
+Further columns, where some were asked for, follow those of an input's words."""
+
+
+class Units:
+    """From tokens to units of some: attention to a unit is the sum over its tokens, from it their mean.
+
+    Args:
+        groups: the tokens of each unit, of each input.
+        tokens: of the longest input.
+        rows: attention from a unit is the ``mean`` over its tokens, or that of the ``first``.
+        device: where maps are.
+    """
+
+    def __init__(
+        self, groups: Sequence[Sequence[Ints]], tokens: int, rows: Rows, device: torch.device
+    ) -> None:
+        self.count, self.tokens = max(map(len, groups)), tokens
+        self._plain = all([[number] for number in range(len(of))] == [*map(list, of)] for of in groups)
+        if self._plain:
+            return
+        give = np.zeros((len(groups), self.count, tokens), np.float32)
+        get = np.zeros((len(groups), tokens, self.count), np.float32)
+        for place, of in enumerate(groups):
+            sizes = np.array([len(group) for group in of])
+            units = np.repeat(np.arange(len(sizes)), sizes)
+            every = np.concatenate(of) if len(units) else units
+            get[place, every, units] = 1.0
+            if rows == "mean":
+                give[place, units, every] = 1.0
+                give[place] /= give[place].sum(-1, keepdims=True).clip(1.0)
+            else:
+                starts = np.cumsum([0, *sizes[:-1]])[sizes > 0]
+                give[place, units[starts], every[starts]] = 1.0
+        self._give, self._get = (torch.as_tensor(array, device=device) for array in (give, get))
+
+    def received(self, weights: Tensor) -> Tensor:
+        """Sums over the tokens of each key unit, ``[input head query key] -> [input head query unit]``."""
+        if self._plain:
+            return weights[..., : self.count]  # of speech, the silence after it
+        inputs, heads, queries, _ = weights.shape
+        return (weights.flatten(1, 2) @ self._get.to(weights)).view(inputs, heads, queries, -1)
+
+    def given(self, maps: Tensor) -> Tensor:
+        """Means over the tokens of each query unit, ``[input head query key] -> [input head unit key]``."""
+        if self._plain:
+            return maps
+        inputs, heads, _, keys = maps.shape
+        mean = self._give.to(maps) @ maps.transpose(1, 2).flatten(2)
+        return mean.view(inputs, self.count, heads, keys).transpose(1, 2)
+
+
+def weights_of(record: AttentionRecord, model: Model, batch: Sequence[Example]) -> Tensor:
+    """The weights of a call in float32 at least. Raises `RunError` that names the inputs where some are not finite."""
+    weights = record.weights()
+    weights = weights.to(torch.promote_types(weights.dtype, torch.float32))
+    if not torch.isfinite(weights.sum()):
+        places = dict.fromkeys(example.place for example in (batch[0], batch[-1]))
+        raise not_finite(
+            model.name, model.module, f"{' to '.join(places)}: attention of layer {record.layer}"
+        )
+    return weights
 
 
 def word_maps(
@@ -174,49 +234,29 @@ def word_maps(
         if example.words is None or example.tokens is None:
             raise example.error("expected an input that is given as words, found a text")
     inputs = [example.tokens for example in batch if example.tokens is not None]
-    width = max(len(example.words or ()) for example in batch)
-    length = max(map(len, inputs))
-    more = len(columns[0]) if columns else 0
-    give = np.zeros((len(batch), width, length), np.float32)
-    get = np.zeros((len(batch), length, width + more), np.float32)
+    groups: list[list[Ints]] = []
     for place, (example, tokens) in enumerate(zip(batch, inputs, strict=True)):
         if tokens.word_ids is None:
             raise example.error("expected a tokenizer that tells words from pieces, found none")
-        pieces = np.flatnonzero(tokens.word_ids >= 0)
-        words = tokens.word_ids[pieces]
-        get[place, pieces, words] = 1.0
-        for number, token in enumerate(columns[place] if columns else ()):
-            get[place, token, width + number] = token >= 0
-        if rows == "mean":
-            give[place, words, pieces] = 1.0
-            give[place] /= give[place].sum(-1, keepdims=True).clip(1.0)
-        else:
-            first = np.unique(words, return_index=True)[1]
-            give[place, words[first], pieces[first]] = 1.0
-    device = model.device
-    left, right = (torch.as_tensor(array, device=device) for array in (give, get))
+        words = [np.flatnonzero(tokens.word_ids == word) for word in range(len(example.words or ()))]
+        more = [np.array([token][: token >= 0], np.int64) for token in (columns[place] if columns else ())]
+        groups.append([*words, *more])
+    units = Units(groups, max(map(len, inputs)), rows, model.device)
+    width = max(len(example.words or ()) for example in batch)
 
     def reduce(record: AttentionRecord) -> None:
         if record.kind == "cross":
             return
-        expect_square(record, len(batch), length)
-        weights = record.weights()
-        weights = weights.to(torch.promote_types(weights.dtype, torch.float32))
-        if not torch.isfinite(weights.sum()):
-            sources = batch[0].source if len(batch) == 1 else f"{batch[0].source} to {batch[-1].source}"
-            raise not_finite(model.name, model.module, f"{sources}: attention of layer {record.layer}")
-        heads = weights.shape[1]
-        got = (weights.flatten(1, 2) @ right.to(weights)).view(len(batch), heads, length, -1)
-        maps = left.to(weights) @ got.transpose(1, 2).flatten(2)
-        maps = maps.view(len(batch), width, heads, -1).transpose(1, 2)
-        on_layer(record.layer, maps.cpu().numpy())
+        expect_square(record, len(batch), units.tokens)
+        weights = weights_of(record, model, batch)
+        on_layer(record.layer, units.given(units.received(weights))[:, :, :width].cpu().numpy())
         if sight is not None:
             seen = record.visible()
             seen = (
                 torch.ones_like(weights[:, :1]) if seen is None else seen[(None,) * (4 - seen.ndim)].float()
             )
-            seen = seen.expand(len(batch), -1, length, length)
-            sight(record.layer, (left[:, None] @ seen @ right[:, None, :, :width] > 0).cpu().numpy())
+            seen = units.given(units.received(seen.expand(len(batch), -1, *weights.shape[2:]))) > 0
+            sight(record.layer, seen[:, :, :width, :width].cpu().numpy())
 
     with torch.no_grad(), recording(model.backbone, reduce):
         forward(model, inputs, token_types=token_types)

@@ -13,7 +13,6 @@ from torch import Tensor
 from headscope.analyses.links.axis import Axis
 from headscope.analyses.links.questions import Direction, Question, Way
 from headscope.core.arrays import Bools
-from headscope.core.words import Rows
 
 
 def by_label(questions: Sequence[Question], labels: Sequence[str], sources: int) -> Tensor:
@@ -30,48 +29,6 @@ def widened(values: Tensor, name: str, wide: int) -> Tensor:
     """Ids of a decoder filled up to so many; nothing looks at what comes after a text."""
     missing = wide - values.shape[-1] if name == "decoder_input_ids" else 0
     return torch.nn.functional.pad(values, (0, missing))
-
-
-class Units:
-    """From the tokens of an axis to its units: attention to a unit is the sum over its tokens, from it their mean."""
-
-    def __init__(self, axes: Sequence[Axis], rows: Rows, device: torch.device) -> None:
-        self.count = max(len(axis.groups) for axis in axes)
-        self.tokens = max(len(axis.tokens) for axis in axes)
-        self._plain = all(
-            axis.unit in ("tokens", "cells") and len(axis.groups) == len(axis.tokens) for axis in axes
-        )
-        if self._plain:
-            return
-        give = np.zeros((len(axes), self.count, self.tokens), np.float32)
-        get = np.zeros((len(axes), self.tokens, self.count), np.float32)
-        for place, axis in enumerate(axes):
-            sizes = np.array([len(group) for group in axis.groups])
-            units = np.repeat(np.arange(len(sizes)), sizes)
-            tokens = np.concatenate(axis.groups) if len(units) else units
-            get[place, tokens, units] = 1.0
-            if rows == "mean":
-                give[place, units, tokens] = 1.0
-                give[place] /= give[place].sum(-1, keepdims=True).clip(1.0)
-            else:
-                starts = np.cumsum([0, *sizes[:-1]])[sizes > 0]
-                give[place, units[starts], tokens[starts]] = 1.0
-        self._give, self._get = (torch.as_tensor(array, device=device) for array in (give, get))
-
-    def received(self, weights: Tensor) -> Tensor:
-        """Sums over the tokens of each key unit, ``[input head query key] -> [input head query unit]``."""
-        if self._plain:
-            return weights[..., : self.count]  # of speech, the silence after it
-        inputs, heads, queries, _ = weights.shape
-        return (weights.flatten(1, 2) @ self._get.to(weights)).view(inputs, heads, queries, -1)
-
-    def given(self, maps: Tensor) -> Tensor:
-        """Means over the tokens of each query unit, ``[input head query key] -> [input head unit key]``."""
-        if self._plain:
-            return maps
-        inputs, heads, _, keys = maps.shape
-        mean = self._give.to(maps) @ maps.transpose(1, 2).flatten(2)
-        return mean.view(inputs, self.count, heads, keys).transpose(1, 2)
 
 
 def voices(axes: Sequence[Axis], direction: Direction, device: torch.device) -> Tensor:

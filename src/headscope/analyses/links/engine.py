@@ -13,7 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headscope.analyses.links.choices import Side, Units, by_label, voices, widened
+from headscope.analyses.links.axis import Axis
+from headscope.analyses.links.choices import Side, by_label, voices, widened
 from headscope.analyses.links.questions import (
     AskedExample,
     Direction,
@@ -35,10 +36,9 @@ from headscope.corpora.links import links_of
 from headscope.errors import CorpusError, HeadscopeWarning, InputError, RefusedError
 from headscope.models import Model
 from headscope.models.model import uncached
-from headscope.models.weights import not_finite
 from headscope.runs.batches import checked_first, tokens_of, worked
 from headscope.runs.estimate import Inputs
-from headscope.runs.forward import RunPasses, expect_square, foreign, forward
+from headscope.runs.forward import RunPasses, Units, expect_square, foreign, forward, weights_of
 from headscope.runs.long import Kind, Run
 from headscope.runs.options import RunOptions
 from headscope.runs.read import Told
@@ -257,12 +257,14 @@ class _Reader:
         device = engine.model.device
         questions = [example.question for example in asked]
         self._crossed = questions[0].crossed
-        self._query = Units([question.query for question in questions], engine.rows, device)
-        self._key = (
-            Units([question.key for question in questions], engine.rows, device)
-            if self._crossed
-            else self._query
-        )
+
+        def grouped(axes: Sequence[Axis]) -> Units:
+            longest = max(len(axis.tokens) for axis in axes)
+            return Units([axis.groups for axis in axes], longest, engine.rows, device)
+
+        self._query = self._key = grouped([question.query for question in questions])
+        if self._crossed:
+            self._key = grouped([question.key for question in questions])
         sources = max(1, *(len(question.labels) for question in questions))
         self._directions: dict[Direction, Side] = {}
         for direction in directions_of(engine.ways):
@@ -322,12 +324,7 @@ class _Reader:
             if foreign(record, self._inputs):
                 return
             expect_square(record, len(self._asked), self._key.tokens, self._layers)
-        weights = record.weights()
-        weights = weights.to(torch.promote_types(weights.dtype, torch.float32))
-        if not torch.isfinite(weights.sum()):
-            sources = list(dict.fromkeys(example.place for example in (self._asked[0], self._asked[-1])))
-            what = f"{' to '.join(sources)}: attention of layer {record.layer}"
-            raise not_finite(self._model.name, self._model.module, what)
+        weights = weights_of(record, self._model, self._asked)
         maps = self._query.given(self._key.received(weights))
         engine = self._engine
         lines = {name: side.lines(maps) for name, side in self._directions.items()}

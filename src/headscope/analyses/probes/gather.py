@@ -220,15 +220,12 @@ def maps_of(model: Model, heads: Sequence[tuple[int, int]], precision: Precision
         sizes = [len(example.words or ()) for example in batch]
         arrays = [np.zeros((size, size + SPECIAL, total), precision) for size in sizes]
         columns = [roots(cast(Tokens, example.tokens))[0] for example in batch]
-        width = max(sizes)
 
         def add(layer: int, maps: np.ndarray) -> None:
             columns_of = slice(ends[layer] - maps.shape[1], ends[layer])
             for array, weights, size in zip(arrays, maps, sizes, strict=True):
-                among = np.r_[0:size, width : width + SPECIAL]
-                array[..., columns_of] = kept(
-                    weights[:, :size, among].transpose(1, 2, 0), precision, f"layer {layer}"
-                )
+                of_words = weights[:, :size, : size + SPECIAL].transpose(1, 2, 0)
+                array[..., columns_of] = kept(of_words, precision, f"layer {layer}")
 
         word_maps(model, batch, add, columns=columns)
         return arrays
