@@ -10,16 +10,17 @@ reader is one of its own layer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import accumulate
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from headscope.attention.linear import PLACED, TOKEN, block_of
+from headscope.attention.linear import PLACED, TOKEN, Enough, Site, block_of
 from headscope.attention.one import output_of
 from headscope.attention.recording import Hooks, afresh, entered, entering, evaluating, first, with_first
 from headscope.attention.residual import Outputs, no_stream
@@ -49,12 +50,23 @@ class _MixerPart:
     Attributes:
         names: of its heads.
         w: W_O, times what the layer multiplies it with, ``[head dim stream]``.
-        mixer: the module; None for heads.
+        of: where the heads' outputs enter W_O, or the module.
     """
 
     names: Sequence[str]
     w: Tensor
-    mixer: nn.Module | None = None
+    of: Site | nn.Module
+
+    def change(self, hooks: Hooks, rows: int, change: Callable[[Tensor], Tensor]) -> None:
+        """Let `change` see and change the outputs ``[batch query head dim]``, in batches of so many rows."""
+
+        def leave(_: nn.Module, __: Any, ___: Any, output: Any) -> Any:
+            return with_first(output, change(first(output)[:, :, None])[:, :, 0])
+
+        if isinstance(self.of, Site):
+            self.of.change(hooks, rows, change)
+        else:
+            hooks.after(self.of, leave)
 
     def added(self, z: Tensor) -> Tensor:
         """What each head adds to the stream ``[head batch query stream]``, of outputs ``[batch query head dim]``."""
@@ -101,33 +113,27 @@ class Graph:
     """
 
     def __init__(self, model: Model, outputs: Outputs, ready: Mapping[str, Tensor]) -> None:
-        self._model, self._outputs = model, outputs
+        self._model = model
         ready = {name: value[:1] for name, value in ready.items()}
-        modules: dict[str, nn.Module] = dict(cast("Any", model.module).named_modules())
         reader = outputs.reader
-        places = {block_of(name): outputs.sites.index(site) for name, site in reader.sites.items()}
+        sites = {block_of(name): site for name, site in reader.sites.items()}
         self._blocks = [block for block, _, _ in reader.layers]
         self._parts: list[list[_MixerPart]] = []
-        self._heads = dict[int, int]()  # the layer of each place of `outputs`
-        weights = [site.matrix.to(model.device) for site in outputs.sites]
-        self._width = weights[0].shape[-1]
-        one = torch.eye(self._width).to(weights[0])[None]
+        weight = outputs.sites[0].matrix.to(model.device)
+        self._width = weight.shape[-1]
+        one = torch.eye(self._width).to(weight)[None]
         every: list[list[str]] = []
-        for place, (block, pile, number) in enumerate(reader.layers):
+        for block, pile, number in reader.layers:
             parts: list[_MixerPart] = []
-            if (at := places.get((pile, number))) is not None:
-                labels = [str(Head(outputs.layers[at], head)) for head in range(outputs.heads[at])]
-                parts.append(_MixerPart(labels, weights[at].reshape(outputs.heads[at], -1, self._width)))
-                self._heads[at] = place
-            mixing = {
-                part: kind
-                for name, kind in model.mixing.items()
-                if (part := modules[name]) in {*block.modules()}
-            }
+            if (site := sites.get((pile, number))) is not None:
+                labels = [str(Head(site.layer, head)) for head in range(site.heads)]
+                w = site.matrix.to(model.device).reshape(site.heads, -1, self._width)
+                parts.append(_MixerPart(labels, w, site))
+            mixing = {part: reader.mixers[part] for part in block.modules() if part in reader.mixers}
             parts += [
-                _MixerPart([f"{kind} {number}"], one, mixer)
-                for mixer, kind in mixing.items()
-                if mixer is not block
+                _MixerPart([f"{kind} {number}"], one, part)
+                for part, kind in mixing.items()
+                if part is not block
             ]
             self._parts.append(parts)
             every.append(
@@ -226,8 +232,8 @@ class Graph:
                     at += 1
             if keep[:, at].any():
                 before = run.before[place] + read(at)
-                after = self._rerun(run, place, before)
-                change[at + 1] = after - before - self._mixed(run, place) - theirs[at + 1]
+                added = run.after[place] - run.before[place]
+                change[at + 1] = self._rerun(run, place, before) - before - added
             at += 1
         return self._pass(ready, last=run.after[-1] + read(at)).logits
 
@@ -235,16 +241,10 @@ class Graph:
         """What each writer gave to the stream ``[writer batch query stream]``, biases with the MLPs."""
         writes = [run.before[0][None]]
         for place, (before, after) in enumerate(zip(run.before, run.after, strict=True)):
-            writes += [part.added(run.z[place, which]) for which, part in enumerate(self._parts[place])]
-            writes.append((after - before - self._mixed(run, place))[None])
+            parts = [part.added(run.z[place, which]) for which, part in enumerate(self._parts[place])]
+            mixed = sum((part.sum(0) for part in parts), torch.zeros_like(before))
+            writes += [*parts, (after - before - mixed)[None]]
         return torch.cat(writes)
-
-    def _mixed(self, run: _Layers, place: int) -> Tensor:
-        """What the parts of a layer add."""
-        total = torch.zeros_like(run.before[place])
-        for which, part in enumerate(self._parts[place]):
-            total = total + part.added(run.z[place, which]).sum(0)
-        return total
 
     def _slopes(
         self,
@@ -307,7 +307,7 @@ class Graph:
                     start = mlp + 1 - sum(len(one.names) for one in self._parts[place][which:])
                     self.edges[start : start + len(part.names), mlp] = True
                 return
-        name = "W_O" if part.mixer is None else part.names[0]
+        name = "W_O" if isinstance(part.of, Site) else part.names[0]
         raise no_stream(self._model, f"a layer {place} that changes what {name} gives before it adds it")
 
     def _rerun(self, run: _Layers, place: int, before: Tensor, which: int | None = None) -> Tensor:
@@ -318,33 +318,21 @@ class Graph:
         def change(key: Key, given: Tensor) -> Tensor:
             if key == (place, which):
                 seen.append(given)
-                raise _LayerSeenError
+                raise Enough
             return run.z[key] if which is None else given
 
         args, kwargs = entering(before, *run.given[place])
-        with suppress(_LayerSeenError), evaluating(self._model.module), self._changing(change, len(before)):
+        with suppress(Enough), evaluating(self._model.module), self._changing(change, len(before)):
             return first(self._blocks[place](*args, **kwargs))
         return seen[0]
 
-    @contextmanager
-    def _changing(self, change: Callable[[Key, Tensor], Tensor], rows: int) -> Generator[None]:
+    def _changing(self, change: Callable[[Key, Tensor], Tensor], rows: int) -> Hooks:
         """Within it `change` sees and changes the outputs of all parts ``[batch query head dim]``."""
-
-        def mixes(key: Key) -> Callable[..., Any]:
-            def leave(_: nn.Module, __: Any, ___: Any, output: Any) -> Any:
-                return with_first(output, change(key, first(output)[:, :, None])[:, :, 0])
-
-            return leave
-
-        with (
-            Hooks() as hooks,
-            self._outputs.changing(lambda at, z: change((self._heads[at], 0), z), rows),
-        ):
-            for place, parts in enumerate(self._parts):
-                for which, part in enumerate(parts):
-                    if part.mixer is not None:
-                        hooks.after(part.mixer, mixes((place, which)))
-            yield
+        hooks = Hooks()
+        for place, parts in enumerate(self._parts):
+            for which, part in enumerate(parts):
+                part.change(hooks, rows, partial(change, (place, which)))
+        return hooks
 
     def _pass(
         self,
@@ -383,17 +371,12 @@ class Graph:
             run.z[key], run.leaves[key] = z, leaf(z)
             return run.leaves[key]
 
-        with Hooks() as hooks:
+        with self._changing(change, len(next(iter(ready.values())))) as hooks:
             for block in self._blocks:
                 hooks.before(block, enter)
                 hooks.after(block, leave)
-            with self._changing(change, len(next(iter(ready.values())))):
-                run.logits = output_of(self._model, ready).logits
+            run.logits = output_of(self._model, ready).logits
         return run
-
-
-class _LayerSeenError(Exception):
-    """The heads of a layer were seen."""
 
 
 def live(keep: Tensor) -> Tensor:

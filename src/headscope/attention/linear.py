@@ -113,6 +113,16 @@ class Site:
         assert matrix is not None
         return matrix.detach()
 
+    def change(self, hooks: Hooks, rows: int, change: Callable[[Tensor], Tensor]) -> None:
+        """Let `change` see and change what enters W_O, ``[batch query head dim]``, in batches of so many rows."""
+
+        def enter(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            new = change(args[0].reshape(rows, -1, self.heads, args[0].shape[-1] // self.heads))
+            return entering(new.reshape(args[0].shape), args, kwargs)
+
+        assert self.projection is not None
+        hooks.before(self.projection, enter)
+
 
 @dataclass(eq=False)
 class LinearCall:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from headscope.attention.linear import PLACED, TOKEN, HeadWriter, LinearCall
 from headscope.attention.one import output_of
-from headscope.attention.recording import Hooks, entering
+from headscope.attention.recording import Hooks
 from headscope.attention.stream import Read, Reader
 from headscope.core.arrays import Floats
 from headscope.errors import InputError, RefusedError
@@ -312,25 +312,7 @@ class Outputs:
                 new[row, queries, head] = instead
             return new
 
-        with self.changing(change, len(next(iter(ready.values())))):
-            return output_of(self.reader.model, ready).logits, given
-
-    @contextmanager
-    def changing(self, change: Callable[[int, Tensor], Tensor], rows: int) -> Generator[None]:
-        """Within it `change` sees and changes the outputs of a layer, by its place among those with heads,
-        ``[batch query head dim]``, of batches of so many rows."""
-
-        def changes(place: int) -> Callable[..., Any]:
-            def enter(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-                given: Tensor = args[0]
-                heads = self.heads[place]
-                new = change(place, given.reshape(rows, -1, heads, given.shape[-1] // heads))
-                return entering(new.reshape(given.shape), args, kwargs)
-
-            return enter
-
         with Hooks() as hooks:
             for place, site in enumerate(self.sites):
-                assert site.projection is not None
-                hooks.before(site.projection, changes(place))
-            yield
+                site.change(hooks, len(next(iter(ready.values()))), partial(change, place))
+            return output_of(self.reader.model, ready).logits, given

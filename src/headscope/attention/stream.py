@@ -31,7 +31,7 @@ from headscope.attention.neurons import projected
 from headscope.attention.one import output_of, running
 from headscope.attention.parts import group
 from headscope.attention.record import AttentionRecord
-from headscope.attention.recording import Hooks, entered, entering, recording
+from headscope.attention.recording import Hooks, entered, recording
 from headscope.core.arrays import Floats
 from headscope.errors import RefusedError
 from headscope.models.model import Model, expect_exact, uncached
@@ -92,7 +92,7 @@ class Reader:
                 modules[record.module],
                 projections.module(record),
             )
-        self._mixers = {modules[name]: kind for name, kind in model.mixing.items()}
+        self.mixers = {modules[name]: kind for name, kind in model.mixing.items()}
         self.calls, self._few = len(records), ready
 
     @cached_property
@@ -131,7 +131,7 @@ class Reader:
         unembeds: nn.Module | None = None,
     ) -> Read:
         """One forward pass, as far as the attention of this part and layer, or to the logits that a map gives."""
-        run = Pass(self.model.module, self.sites, until, self._mixers, self.placed, unembeds)
+        run = Pass(self.model.module, self.sites, until, self.mixers, self.placed, unembeds)
         with (
             torch.no_grad(),
             run.watching(),
@@ -154,12 +154,12 @@ class Reader:
         modules = [site.projection for site in self.sites.values()]
         if len(sites) != 1 or sites[0].projection is None or modules.count(sites[0].projection) > 1:
             return None
-        heads, records = sites[0].heads, list[AttentionRecord]()
+        records: list[AttentionRecord] = []
 
-        def enter(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            given: Tensor = args[0].unflatten(-1, (heads, -1)).clone()
-            given[..., who.head, :] = given[..., who.head, :].mean(-2, keepdim=True)
-            return entering(given.flatten(-2), args, kwargs)
+        def mean(z: Tensor) -> Tensor:
+            z = z.clone()
+            z[:, :, who.head] = z[:, :, who.head].mean(1, keepdim=True)
+            return z
 
         def keep(record: AttentionRecord) -> None:
             if (self.sites[record.module].part, record.layer) == until:
@@ -167,7 +167,7 @@ class Reader:
                 raise Enough
 
         with Hooks() as hooks, torch.no_grad(), suppress(Enough):
-            hooks.before(sites[0].projection, enter)
+            sites[0].change(hooks, len(next(iter(ready.values()))), mean)
             output_of(self.model, ready, keep)
         return records[0]
 
