@@ -13,7 +13,6 @@ import transformers
 
 import headscope as hs
 from headscope.attention.recording import recording
-from headscope.attention.whatif import replace
 from headscope.errors import HeadscopeWarning, InputError, RefusedError, UnknownError
 from headscope.models import Model
 from headscope.views.explorer import Input, explorer_payload
@@ -230,9 +229,13 @@ class TestGradients:
         for layer, head, query, key in [(0, 1, 2, 3), (1, 3, 2, 0), (0, 0, 0, 0)]:
             numbers = []
             for sign in (1, -1):
-                moved = maps.layers[layer][head].copy()
-                moved[query, key] += sign * step
-                with replace(model, {hs.Head(layer, head): moved}), torch.no_grad():
+                moved = torch.tensor(maps.layers[layer])[None]
+                moved[0, head, query, key] += sign * step
+
+                def move(record: Any, layer: int = layer, moved: torch.Tensor = moved) -> torch.Tensor | None:
+                    return moved if record.layer == layer else None
+
+                with hs.edit(model, move), torch.no_grad():
                     numbers.append(model.module(torch.tensor([[1, 2, 3, 4]]))[0][0, 2].sum().item())
             assert found[layer][head, query, key] == pytest.approx(
                 (numbers[0] - numbers[1]) / (2 * step), rel=1e-4, abs=1e-8
@@ -261,16 +264,6 @@ class TestEdits:
         assert maps.partial
         with hs.ablate(bert, "L0H1"):
             assert (hs.capture(bert, inputs={"input_ids": [[1, 2, 3]]})["L0H1"] == 0).all()
-
-    def test_a_replaced_map(self, bert: Model) -> None:
-        inputs = {"input_ids": [[1, 2, 3]]}
-        with replace(bert, {hs.Head(1, 0): np.eye(3)}):
-            assert (hs.capture(bert, inputs=inputs)["L1H0"] == np.eye(3)).all()
-        with (
-            pytest.raises(InputError, match=r"L1H0: expected a map \[query key\] \(3, 3\), found \(2, 2\)"),
-            replace(bert, {hs.Head(1, 0): np.eye(2)}),
-        ):
-            hs.capture(bert, inputs=inputs)
 
 
 class TestLeftAsFound:

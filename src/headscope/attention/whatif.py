@@ -12,7 +12,7 @@ from typing import Any, Literal, NoReturn
 import torch
 from torch import Tensor
 
-from headscope.attention.record import AttentionRecord, Hook, shaped
+from headscope.attention.record import AttentionRecord, Hook, shaped, silenced
 from headscope.attention.recording import edits, read, recording
 from headscope.core.failures import CALLERS, expect_call
 from headscope.core.heads import AnyHead, Head
@@ -312,43 +312,18 @@ def ablate(model: Model, *heads: AnyHead, part: str | None = None) -> Generator[
     """
     if not heads:
         raise InputError("heads: expected at least one, such as 'L4H2', found none")
-    named = [*map(Head.of, heads)]
-    with replace(model, dict.fromkeys(named, 0.0), part=part):
-        yield
-
-
-@contextmanager
-def replace(model: Model, maps: Mapping[Head, Any], *, part: str | None = None) -> Generator[None]:
-    """Within it some heads use other maps: a number, or an array that fits ``[query key]``.
-
-    What a query cannot see stays 0, whatever the map says; `edit` can put weights there.
-
-    Raises `InputError` at the end when a head was not met, and at the call when a map does not fit.
-    """
-    met: set[Head] = set()
+    left = dict.fromkeys(map(Head.of, heads))
 
     def change(record: AttentionRecord) -> Tensor | None:
-        here = [head for head in maps if head[0] == record.layer and (part is None or record.kind == part)]
-        if not here:
-            return None
-        weights = record.weights().clone()
-        seen = record.visible()
-        for head in here:
-            if not 0 <= head[1] < weights.shape[1]:
-                raise InputError(
-                    f"axis head: no head {head[1]} in layer {head[0]}; it has {weights.shape[1]}"
-                )
-            new = torch.as_tensor(maps[head], dtype=weights.dtype, device=weights.device)
-            try:
-                weights[:, head[1]] = new.expand_as(weights[:, head[1]])
-            except RuntimeError:
-                raise InputError(
-                    f"{Head(*head)}: expected a map [query key] {tuple(weights.shape[2:])}, found {tuple(new.shape)}"
-                ) from None
-            met.add(head)
-        return weights if seen is None else weights.masked_fill(~seen, 0.0)
+        here = [head for head in left if head.layer == record.layer and part in (None, record.kind)]
+        if most := [head for head in here if head.head >= record.shape[1]]:
+            raise InputError(
+                f"axis head: no head {most[0].head} in layer {record.layer}; it has {record.shape[1]}"
+            )
+        left.update(dict.fromkeys(here, True))
+        return silenced(record, [head.head for head in here]) if here else None
 
     with edit(model, change):
         yield
-    if missed := [str(Head(*head)) for head in maps if head not in met]:
+    if missed := [str(head) for head, met in left.items() if not met]:
         raise InputError(f"{', '.join(missed)}: this model has no such head, or it did not run")
