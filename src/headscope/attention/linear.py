@@ -97,12 +97,14 @@ class HeadWriter(Writer):
 
 @dataclass(eq=False)
 class Site:
-    """Where a layer attends: the pile of layers, the module, how many heads it has, and the module that holds W_O."""
+    """Where a layer attends: the pile of layers, the module, how many heads it has, how many share a key head, and the
+    module that holds W_O."""
 
     part: str
     pile: str
     layer: int
     heads: int
+    groups: int
     attention: nn.Module
     projection: nn.Module | None
 

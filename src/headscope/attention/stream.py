@@ -89,6 +89,7 @@ class Reader:
                 place[0],
                 record.layer,
                 record.shape[1],
+                record.groups,
                 modules[record.module],
                 projections.module(record),
             )

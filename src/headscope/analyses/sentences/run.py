@@ -18,9 +18,8 @@ import torch
 import xarray as xr
 
 from headscope.analyses.result import returns_result
-from headscope.attention.one import running
+from headscope.attention.one import output_of
 from headscope.attention.record import AttentionRecord
-from headscope.attention.recording import evaluating, recording
 from headscope.core.arrays import Bools, Floats
 from headscope.core.counts import plural
 from headscope.core.heads import AnyHead, Head
@@ -30,7 +29,6 @@ from headscope.errors import InputError, RefusedError
 from headscope.measures.dataset import describe, description
 from headscope.measures.tidy import tidy
 from headscope.models import Model
-from headscope.models.model import uncached
 from headscope.runs.long import described
 from headscope.runs.options import COMMAND
 from headscope.runs.progress import bar
@@ -402,9 +400,8 @@ def _mapped(model: Model, text: str, spans: Sequence[Stretch], name: str, apart:
                 total[:, few] += given @ keys
         sums[record.layer] = total
 
-    ready, module = model.inputs([tokens]), model.module
-    with torch.no_grad(), evaluating(module), recording(module, keep, fused=True), running(model, ready):
-        module(**ready, **uncached(module))
+    with torch.no_grad():
+        output_of(model, model.inputs([tokens]), keep)
     layers = sorted(sums)
     pairs = counts[:, None] * counts[None].astype(np.float64)
     maps = np.full((len(layers), max(len(array) for array in sums.values()), len(spans), len(spans)), np.nan)

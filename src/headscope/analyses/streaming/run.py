@@ -14,8 +14,9 @@ from headscope.analyses.patching.statistics import adjusted, placed
 from headscope.analyses.result import returns_result
 from headscope.analyses.roles.retrieval.needles import Needle, hidden, words_of
 from headscope.analyses.streaming import statistics
+from headscope.attention.one import output_of
 from headscope.attention.parts import doubles
-from headscope.attention.record import AttentionRecord
+from headscope.attention.record import AttentionRecord, Hook
 from headscope.attention.recording import recording
 from headscope.attention.residual import Outputs, unembedding
 from headscope.attention.whatif import edit
@@ -25,7 +26,6 @@ from headscope.corpora import Corpus, Example
 from headscope.corpora.readers import builtin
 from headscope.errors import InputError
 from headscope.models import Model
-from headscope.models.model import uncached
 from headscope.runs.long import described
 from headscope.runs.options import COMMAND
 from headscope.runs.progress import Progress, bar
@@ -157,17 +157,9 @@ class _NeedleRuns:
     def __init__(self, model: Model, needles: Sequence[Needle], sink: int, recent: int) -> None:
         self._model, self._needles = model, needles
         self._sink, self._recent = sink, recent
-        outputs = Outputs(model, model.inputs([needles[0].tokens]))
-        self._outputs = outputs
-        seen: dict[int, int] = {}
-
-        def keep(record: AttentionRecord) -> None:
-            seen[record.layer] = record.groups
-
-        with torch.no_grad(), recording(model.module, keep, fused=True):
-            self._logits(needles[0])
+        self._outputs = outputs = Outputs(model, model.inputs([needles[0].tokens]))
         self.layers = outputs.layers
-        self.groups = [seen[layer] for layer in self.layers]
+        self.groups = [site.groups for site in outputs.sites]
         self.spots = [
             (place, key)
             for place, heads in enumerate(outputs.heads)
@@ -212,8 +204,8 @@ class _NeedleRuns:
             beyond = ~self._window(record)
             shares[record.layer] = (record.weights() * beyond).sum(-1)[0, :, beyond.any(-1)].mean(-1)
 
-        with torch.no_grad(), recording(self._model.module, keep, fused=True):
-            self._logits(needle)
+        with torch.no_grad():
+            self._logits(needle, keep)
         return shares
 
     def answered(
@@ -251,9 +243,8 @@ class _NeedleRuns:
                 moved(1)
         return _Answers(np.array(nats), np.array(right, np.float64))
 
-    def _logits(self, needle: Needle) -> Tensor:
-        module = self._model.module
-        return module(**self._model.inputs([needle.tokens]), **uncached(module)).logits
+    def _logits(self, needle: Needle, keep: Hook | None = None) -> Tensor:
+        return output_of(self._model, self._model.inputs([needle.tokens]), keep).logits
 
     def _window(self, record: AttentionRecord) -> Tensor:
         """Which keys stand in the window of each query ``[query key]``."""

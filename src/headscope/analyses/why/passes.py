@@ -211,7 +211,7 @@ class Passes:
         """The logits of tokens behind those of a cache, which they go into."""
         taken = {"input_ids": self.asked.ready["input_ids"][:, places], "position_ids": places[None]}
         taken |= {"past_key_values": cache, "use_cache": True}
-        with torch.no_grad(), evaluating(self.module), recording(self.module, _nothing, fused=True):
+        with torch.no_grad(), recording(self.module, _nothing, fused=True):
             scores, _ = self.run(taken)
         self.runs += len(places) / self.asked.length
         return scores
@@ -259,7 +259,7 @@ class Passes:
         if self._kept:
             cache = self._cache(self._kept[0], begin, len(every))
             ready |= {"input_ids": ready["input_ids"][:, begin:], "past_key_values": cache, "use_cache": True}
-        with torch.no_grad(), evaluating(self.module), recording(self.module, hide, fused=True):
+        with torch.no_grad(), recording(self.module, hide, fused=True):
             scores, _ = self.run(ready)
         self.runs += len(every) * (self.asked.length - begin) / self.asked.length
         if not hide.met:
@@ -303,7 +303,7 @@ class Passes:
         self._kept, self._drops = [], False
         watch = _Watch(self, made, len(statements))
         fixed = _Fixed() if route(self.module) == "interface" else nullcontext()
-        with torch.enable_grad(), evaluating(self.module), recording(self.module, watch, fused=True):
+        with torch.enable_grad(), recording(self.module, watch, fused=True):
             with fixed:
                 scores, output = self.run({**self.asked.ready, **self._caches})
             log_p = self.asked.log_p(scores)[0]

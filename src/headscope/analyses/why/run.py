@@ -21,7 +21,7 @@ from headscope.analyses.why.spans import Source, Spans, cut
 from headscope.analyses.why.view import kept
 from headscope.attention.one import running
 from headscope.attention.parts import doubles
-from headscope.attention.recording import evaluating, recording
+from headscope.attention.recording import recording
 from headscope.core.arrays import Bools, Floats
 from headscope.core.audio import Audio
 from headscope.core.heads import Head
@@ -428,7 +428,6 @@ class Explained:
             hide = Hide(self.passes, [Masked((span,))], grows=True)
             with (
                 torch.no_grad(),
-                evaluating(model.module),
                 recording(model.module, hide),
                 running(model, ready),
             ):

@@ -15,9 +15,8 @@ from headscope.analyses.options import Stepping, with_options
 from headscope.analyses.result import returns_result
 from headscope.analyses.roles.retrieval import statistics
 from headscope.analyses.roles.retrieval.needles import Needle, hidden, words_of
-from headscope.attention.one import running
+from headscope.attention.one import output_of
 from headscope.attention.record import AttentionRecord
-from headscope.attention.recording import evaluating, recording
 from headscope.attention.residual import Outputs, Put, unembedding
 from headscope.core.arrays import Arrays, Floats
 from headscope.core.heads import Head
@@ -27,7 +26,6 @@ from headscope.corpora import Corpus, Example
 from headscope.corpora.readers import builtin
 from headscope.errors import InputError
 from headscope.models import Model
-from headscope.models.model import uncached
 from headscope.runs.long import described
 from headscope.runs.options import COMMAND, RunOptions
 from headscope.runs.steps import Steps
@@ -195,9 +193,8 @@ def looked_at(model: Model, needle: Needle, done: Callable[[int], None]) -> Arra
 
 def _answered(model: Model, needle: Needle, keep: Any) -> np.ndarray:
     """Which tokens of the answer the model produces, given those before; `keep` is shown the attention calls."""
-    ready, module = model.inputs([needle.tokens]), model.module
-    with torch.no_grad(), evaluating(module), recording(module, keep, fused=True), running(model, ready):
-        return _right(needle, module(**ready, **uncached(module)).logits)
+    with torch.no_grad():
+        return _right(needle, output_of(model, model.inputs([needle.tokens]), keep).logits)
 
 
 def _right(needle: Needle, logits: Tensor) -> np.ndarray:
