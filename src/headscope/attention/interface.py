@@ -141,16 +141,13 @@ def _attention(
         return _product(weights, value), weights
     if repeated and fused:
         return _sdpa.sdpa_attention_forward(module, query, key, value, attention_mask, **options)
-    if fused:
-        out, answer = _fused_attention(recordings, module, query, key, value, attention_mask, options)
-        _last.note(module, query, key, answer)
-        return out, answer
-    out, weights = _own_eager(type(module))(module, query, key, value, attention_mask, **options)
-    records = [
-        _record(recording, module, query, key, value, attention_mask, options) for recording in recordings
-    ]
-    if options.get("s_aux") is not None:
-        out, weights = _with_sinks(records[0], out, weights)
+    out: Any = None
+    given = module, query, key, value, attention_mask, options
+    records = [_record(recording, *given, fused=fused) for recording in recordings]
+    if not fused:
+        out, weights = _own_eager(type(module))(module, query, key, value, attention_mask, **options)
+        if options.get("s_aux") is not None:
+            out, weights = _with_sinks(records[0], out, weights)
     for recording, record in zip(recordings, records, strict=True):
         record.given = weights
         seen = record.at(recording.home)
@@ -160,6 +157,13 @@ def _attention(
         if answer is not None:
             weights = shaped(answer, record).to(query.device)
             out = _product(weights, value)
+        elif weights is None and seen.output is not None:
+            out = seen.output.to(query).transpose(1, 2).contiguous()
+    if out is None and options.get("softcap") is None and options.get("s_aux") is None:
+        out, _ = _sdpa.sdpa_attention_forward(module, query, key, value, attention_mask, **options)
+    elif out is None:  # no fused kernel has these: by blocks of queries
+        parts = [part.to(value.dtype) @ records[0].values for _, part in records[0].blocks()]
+        out = torch.cat(parts, 2).transpose(1, 2).contiguous()
     _last.note(module, query, key, weights)
     return out, weights
 
@@ -183,40 +187,6 @@ class _Last(threading.local):
 
 
 _last = _Last()
-
-
-def _fused_attention(
-    recordings: Sequence[_Recording],
-    module: nn.Module,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    mask: Tensor | None,
-    options: dict[str, Any],
-) -> tuple[Tensor, Tensor | None]:
-    """Attention that never forms the map; the weights that a hook put in their place, if any."""
-    hooks: list[tuple[Hook, AttentionRecord]] = []
-    causal = options.get("is_causal")  # the rule of transformers' own function for scaled dot products
-    causal = bool(getattr(module, "is_causal", True) if causal is None else causal)
-    for recording in recordings:
-        record = _record(recording, module, query, key, value, mask, options)
-        record.is_causal = causal and mask is None and query.shape[2] > 1
-        hooks.append((recording.hook, record.at(recording.home)))
-    answers = [(hook(record), record) for hook, record in hooks]
-    if hooks[-1][1].output is not None:
-        out = hooks[-1][1].output.to(query).transpose(1, 2).contiguous()
-    elif options.get("softcap") is None and options.get("s_aux") is None:
-        out, _ = _sdpa.sdpa_attention_forward(module, query, key, value, mask, **options)
-    else:  # no fused kernel has these: by blocks of queries
-        record = hooks[0][1]
-        parts = [weights.to(value.dtype) @ record.values for _, weights in record.blocks()]
-        out = torch.cat(parts, 2).transpose(1, 2).contiguous().to(query.device)
-    weights = None
-    for answer, record in answers:
-        if answer is not None:
-            weights = shaped(answer, record).to(query.device)
-            out = _product(weights, value)
-    return out, weights
 
 
 def _mask(*sizes: Any, config: Any = None, **options: Any) -> Any:
@@ -255,8 +225,12 @@ def _record(
     value: Tensor,
     mask: Tensor | None,
     options: dict[str, Any],
+    *,
+    fused: bool,
 ) -> AttentionRecord:
     scaling, place = options.get("scaling"), recording.places.of(module, query)
+    causal = options.get("is_causal")  # the rule of transformers' own function for scaled dot products
+    causal = bool(getattr(module, "is_causal", True) if causal is None else causal)
     return AttentionRecord(
         **place._asdict(),
         q=query,
@@ -264,6 +238,7 @@ def _record(
         v=value,
         scaling=float(scaling) if scaling is not None else query.shape[-1] ** -0.5,
         mask=mask,
+        is_causal=fused and causal and mask is None and query.shape[2] > 1,
         bias=options.get("position_bias"),
         softcap=options.get("softcap") or None,
         sinks=options.get("s_aux"),
