@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from math import prod
 from typing import Any, NamedTuple
 
@@ -290,57 +291,39 @@ class ScoreExpression:
         k = normal(self.k, lead, size)
         k = k.expand(size[0], -1, -1, -1)
         scaling = self.scale * (self.cap or 1.0)
-        parts = _Parts(self, size)
+        hidden = [normal(where, lead, size) for where in self.hidden]
+        bias, after, exact = list[Tensor](), list[Tensor](), True
+        matters = self.cap is not None or self.sinks is not None  # what all keys share still counts
+        for term, factor in self.terms:
+            value, hides = _split(normal(term, lead, size), factor)
+            if hides is not None:
+                hidden.append(hides)
+                exact = exact and self.cap is None
+            if value is not None and (matters or value.shape[-1] == k.shape[-2]):
+                bias.append(value * (self.cap or 1.0))
+        for term, factor in self.after:
+            value, hides = _split(normal(term, lead, size), factor)
+            hidden += [] if hides is None else [hides]
+            after += [] if value is None else [value]
+        unseen = reduce(torch.logical_or, hidden) if hidden else None
+        mask = reduce(torch.add, after) if after else None
+        for where in self.zeroed:
+            zeroed = normal(where, lead, size)
+            exact = exact and unseen is not None and not bool((zeroed & ~unseen).any())
         sinks, one_per_head = None, True
         if self.sinks is not None:
             given = normal(self.sinks, lead, size).expand(*size, -1, 1)
             sinks = given[0, :, 0, 0]
             one_per_head = bool((given == sinks[:, None, None]).all())
-        if not self.followed or not parts.exact or not one_per_head:
+        if not self.followed or not exact or not one_per_head:
             seen = normal(self.layout.canonical(logits), lead, size)[..., : k.shape[-2]]
-            hidden = seen <= HIDES
+            unseen = seen <= HIDES
             rest = seen - scaling * (q @ k.transpose(-1, -2))
-            mask = torch.zeros_like(seen).masked_fill(hidden, lowest) if bool(hidden.any()) else None
-            return Fields(q, k, scaling, mask, rest.masked_fill(hidden, 0.0), None, sinks, False)
-        mask = parts.after
-        if parts.hidden is not None:
-            base = torch.zeros((), dtype=logits.dtype, device=logits.device) if mask is None else mask
-            mask = torch.where(parts.hidden, lowest, base)
-        return Fields(q, k, scaling, mask, parts.bias, self.cap, sinks, True)
-
-
-class _Parts:
-    """What was added to a product, sorted into bias, mask and hidden keys, ``[batch head query key]``."""
-
-    def __init__(self, scores: ScoreExpression, size: tuple[int, int]) -> None:
-        lead, keys = scores.layout.lead, scores.k.shape[-2]
-        self.hidden: Tensor | None = None
-        self.exact = True
-        for where in scores.hidden:
-            self._hide(normal(where, lead, size))
-        matters = scores.cap is not None or scores.sinks is not None  # what all keys share still counts
-        self.bias: Tensor | None = None
-        for term, factor in scores.terms:
-            value, hidden = _split(normal(term, lead, size), factor)
-            if hidden is not None:
-                self._hide(hidden)
-                self.exact = self.exact and scores.cap is None
-            if value is not None and (matters or value.shape[-1] == keys):
-                value = value * (scores.cap or 1.0)
-                self.bias = value if self.bias is None else self.bias + value
-        self.after: Tensor | None = None
-        for term, factor in scores.after:
-            value, hidden = _split(normal(term, lead, size), factor)
-            if hidden is not None:
-                self._hide(hidden)
-            if value is not None:
-                self.after = value if self.after is None else self.after + value
-        for where in scores.zeroed:
-            zeroed = normal(where, lead, size)
-            self.exact = self.exact and self.hidden is not None and not bool((zeroed & ~self.hidden).any())
-
-    def _hide(self, where: Tensor) -> None:
-        self.hidden = where if self.hidden is None else self.hidden | where
+            mask = torch.zeros_like(seen).masked_fill(unseen, lowest) if bool(unseen.any()) else None
+            return Fields(q, k, scaling, mask, rest.masked_fill(unseen, 0.0), None, sinks, False)
+        if unseen is not None:
+            mask = torch.where(unseen, lowest, logits.new_zeros(()) if mask is None else mask)
+        return Fields(q, k, scaling, mask, reduce(torch.add, bias) if bias else None, self.cap, sinks, True)
 
 
 def _split(term: Tensor, factor: float) -> tuple[Tensor | None, Tensor | None]:

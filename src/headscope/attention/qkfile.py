@@ -164,7 +164,7 @@ def _read(
     if input:
         raise InputError(f"{path}: expected no input but 0, found {input}: the file holds one")
     arrays = _lazily(path)
-    try:
+    with servers.from_file(path, f"a file of {FORMAT}"):
         described: dict[str, Any] = json.loads(header["description"])
         layers: list[int] = described.get("layers") or sorted(
             int(name.removeprefix("query.")) for name in arrays if name.removeprefix("query.").isdecimal()
@@ -214,10 +214,6 @@ def _read(
             index=layers,
             meta=described.get("meta"),
         )
-    except InputError as error:
-        raise error if str(error).startswith(str(path)) else InputError(f"{path}: {error}") from None
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"{path}: expected a file of {FORMAT}, found it broken ({reason(error)})") from None
 
 
 def _axis(described: Mapping[str, Any], arrays: Mapping[str, Any], side: str) -> Tokens | None:

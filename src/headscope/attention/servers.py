@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,17 @@ class _Rank:
         return int(shard.get("tp_size", 1))
 
 
+@contextmanager
+def from_file(path: Path, expected: str) -> Generator[None]:
+    """Within it a file is read. Raises `InputError`, with the path, where it is broken."""
+    try:
+        yield
+    except InputError as error:
+        raise error if str(error).startswith(str(path)) else InputError(f"{path}: {error}") from None
+    except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+        raise InputError(f"{path}: expected {expected}, found it broken ({reason(error)})") from None
+
+
 def hooked(
     files: Sequence[Path], read: Arrays, input: int | None, positions: str | None, more: Mapping[str, Any]
 ) -> Recorded:
@@ -73,7 +85,7 @@ def hooked(
         raise InputError(
             f"{first.path}: expected {size} ranks, found {numbers}: the heads of rank {missing} are missing"
         )
-    try:
+    with from_file(first.path, "what vLLM-Hook writes"):
         config = first.description["config"]
         heads, key_heads = int(config["num_attention_heads"]), int(config["num_key_value_heads"])
         dim = int(config.get("head_dim") or config["hidden_size"] // heads)
@@ -109,14 +121,6 @@ def hooked(
             index=[index[place] for place in order],
             meta={"layout": "vLLM-Hook"},
         )
-    except InputError as error:
-        raise (
-            error if str(error).startswith(str(first.path)) else InputError(f"{first.path}: {error}")
-        ) from None
-    except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
-        raise InputError(
-            f"{first.path}: expected what vLLM-Hook writes, found it broken ({reason(error)})"
-        ) from None
 
 
 def _rank(path: Path, read: Arrays) -> _Rank:
