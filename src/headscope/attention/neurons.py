@@ -131,16 +131,14 @@ def watch(
         on_call: called at every attention call; what it raises ends the pass.
     """
     expect_attention(model)
-    records: list[AttentionRecord] = []
-    projections = Projections(model.module) if values else None
+    projections = Projections(model.module)
+    records = projections.records
 
     def keep(record: AttentionRecord) -> None:
         on_call()
-        records.append(record)
-        if projections is not None:
-            projections.expect(record)
+        (projections.expect if values else records.append)(record)
 
-    watching = nullcontext() if projections is None else projections.watching()
+    watching = projections.watching() if values else nullcontext()
     with torch.no_grad(), watching, recording(model.module, keep), running(model, ready):
         output = model.module(**ready)
     say_packed(model, ready, records)
@@ -159,7 +157,7 @@ def watch(
             )
             continue
         (_, keep_query), (_, keep_key) = sides(model, name, calls, 0, ready, axes)
-        parts[name] = _neurons(calls, keep_query, keep_key, projections)
+        parts[name] = _neurons(calls, keep_query, keep_key, projections if values else None)
     return NeuronPass(captured, parts, output)
 
 
@@ -218,10 +216,15 @@ def added(record: AttentionRecord) -> Tensor | None:
 
 
 class Projections:
-    """The output projection of each attention call: the first linear map given what the heads gave."""
+    """The output projection of each attention call: the first linear map given what the heads gave.
+
+    Attributes:
+        records: the calls so far, in their order.
+    """
 
     def __init__(self, model: nn.Module) -> None:
         self._model = model
+        self.records: list[AttentionRecord] = []
         self._now: tuple[AttentionRecord, Tensor] | None = None  # a call whose projection is to come
         self._modules: dict[int, nn.Module] = {}
 
@@ -235,6 +238,7 @@ class Projections:
 
     def expect(self, record: AttentionRecord) -> None:
         """Say that an attention call has happened."""
+        self.records.append(record)
         self._now = None
         if record.v is not None:
             context = record.weights().to(record.v.dtype) @ record.values
@@ -245,22 +249,15 @@ class Projections:
         if isinstance(record, Placed):
             sizes = [size for call in record.called if (size := self.norms(call)) is not None]
             return record.joined(sizes) if len(sizes) == len(record.called) else None
-        projection = self.of(record)
-        if projection is None:
-            return None
-        matrix, values = projection[0], record.values.float()
-        _, heads, _, size = values.shape
-        sent = torch.einsum("bhkd,hdo->bhko", values, matrix.float().reshape(heads, size, -1))
-        return record.weights().float() * sent.square().sum(-1).sqrt()[:, :, None, :]
-
-    def of(self, record: AttentionRecord) -> tuple[Tensor, Tensor | None] | None:
-        """W_O ``[head · value_dim, out]`` and its bias ``[out]`` or None; None where W_O was not found."""
         module = self.module(record)
         matrix = None if module is None else matrix_of(module)
-        if module is None or matrix is None:
+        if matrix is None:
             return None
-        bias, device = held(module, "bias"), record.q.device
-        return matrix.to(device), None if bias is None else bias.to(device)
+        values = record.values.float()
+        _, heads, _, size = values.shape
+        matrix = matrix.to(values).reshape(heads, size, -1)
+        sent = torch.einsum("bhkd,hdo->bhko", values, matrix)
+        return record.weights().float() * sent.square().sum(-1).sqrt()[:, :, None, :]
 
     def module(self, record: AttentionRecord) -> nn.Module | None:
         """The module that holds W_O; None where it was not found."""
@@ -269,6 +266,7 @@ class Projections:
     def forget(self) -> None:
         """Let go of the calls so far."""
         self._now = None
+        self.records.clear()
         self._modules.clear()
 
     def _met(self, module: nn.Module, args: tuple[Any, ...], _: Any) -> None:
@@ -285,18 +283,12 @@ class Projections:
                     self._modules[id(record)], self._now = module, None
 
 
-def projected(model: Model, ready: Mapping[str, Tensor]) -> tuple[list[AttentionRecord], Projections]:
-    """The attention calls of one forward pass without gradients, in their order, and the projection W_O of each."""
-    records: list[AttentionRecord] = []
+def projected(model: Model, ready: Mapping[str, Tensor]) -> Projections:
+    """The attention calls of one forward pass without gradients, and the projection W_O of each."""
     projections = Projections(model.module)
-
-    def keep(record: AttentionRecord) -> None:
-        records.append(record)
-        projections.expect(record)
-
     with torch.no_grad(), projections.watching():
-        output_of(model, ready, keep)
-    return records, projections
+        output_of(model, ready, projections.expect)
+    return projections
 
 
 def _is_linear(module: nn.Module) -> bool:

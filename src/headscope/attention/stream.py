@@ -73,7 +73,8 @@ class Reader:
         self.model = model
         if ready.keys() <= TEXT:  # a few tokens tell as much
             ready = {name: value[:, :FEW] for name, value in ready.items()}
-        records, projections = projected(model, ready)
+        projections = projected(model, ready)
+        records = projections.records
         module: Any = model.module
         modules: dict[str, nn.Module] = dict(module.named_modules())
         parts = {id(record): part for part, calls in group(records).items() for record in calls}

@@ -135,10 +135,9 @@ def norm(model: Model, inputs: Sequence[Tokens], make: Make, *, token_types: boo
     """Reduce the shares of ``‖α f(x)‖`` of each layer. Raises `RefusedError` where W_O cannot be told."""
     module, rows = model.backbone, make(inputs)
     projections = Projections(module)
-    waiting: list[AttentionRecord] = []
 
     def settle() -> None:
-        for record in waiting:
+        for record in projections.records:
             norms = projections.norms(record)
             if norms is None:
                 expect_finite(model.name, model.module)  # of NaN no projection can be told
@@ -146,13 +145,11 @@ def norm(model: Model, inputs: Sequence[Tokens], make: Make, *, token_types: boo
                     f"{record.module}: its output projection could not be told, so no norms of what keys contribute"
                 )
             rows.reduce_matrix(record, _shares(norms), "norm")
-        waiting.clear()
         projections.forget()
 
     def keep(record: AttentionRecord) -> None:
         if not foreign(record, inputs):
             settle()
-            waiting.append(record)
             projections.expect(record)
 
     with torch.no_grad(), projections.watching(), recording(module, keep):
