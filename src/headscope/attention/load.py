@@ -69,26 +69,20 @@ def load(
     >>> hs.load()
     Model('all-MiniLM-L6-v2', BertModel, float32, cpu)
     """
-    loaded = find(
-        model,
-        device=device,
-        dtype=dtype,
-        revision=revision,
-        adapter=adapter,
-        untrained=untrained,
-        keep=keep,
-        init=init,
-        trust_remote_code=trust_remote_code,
-        allow_unknown=allow_unknown,
-    )
+    how: dict[str, Any] = {"revision": revision, "adapter": adapter, "untrained": untrained, "keep": keep}
+    how |= {
+        "init": init,
+        "trust_remote_code": trust_remote_code,
+        "allow_unknown": allow_unknown,
+        "dtype": dtype,
+    }
+    loaded = find(model, device=device, **how)
     for note in loaded.notes:
         if note.startswith((checkpoint.RANDOM, checkpoint.BEYOND, checkpoint.UNDER)):
             warnings.warn(f"{loaded.name}: {note}", HeadscopeWarning, stacklevel=3)
     loaded.checked = check(loaded, None if inputs is None else taken(loaded, inputs))
     loaded.recipe = None
     if model is None or isinstance(model, str | os.PathLike):
-        how: dict[str, Any] = {"revision": revision, "untrained": untrained, "keep": keep}
-        how |= {"trust_remote_code": trust_remote_code, "allow_unknown": allow_unknown}
         how |= {"dtype": None if dtype is None else str(loaded.dtype).removeprefix("torch.")}
         how |= {"adapter": None if adapter is None else full_name(adapter)}
         how |= {"init": None if init == "architecture" else init}

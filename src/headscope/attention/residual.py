@@ -110,14 +110,14 @@ def written(model: Model, ready: Mapping[str, Tensor], position: int, token: int
     number = int(scaled.argmax()) if token is None else token
     logit = scaled[number, None]
     layers = [block.layer for block in read.run.blocks[:-1]]
-    terms: dict[str, Any] = {"attention_bias": np.full(len(layers), np.nan), "mlp": np.zeros(len(layers))}
-    terms |= {"mixer": np.full(len(layers), np.nan), "embedding": np.zeros(1), "bias": np.zeros(1)}
+    none, zeros = np.full(len(layers), np.nan), np.zeros(len(layers))
+    terms: dict[str, Any] = {"attention_bias": none, "mlp": zeros, "mixer": none.copy()}
+    terms |= {"embedding": np.zeros(()), "bias": np.zeros(()), "logit": float(logit.detach())}
     kinds: list[list[str]] = [[] for _ in layers]
     name = "bias"
     for writer, term in zip(read.writers, read.terms(logit), strict=True):
         if term is None:
             continue
-        at = layers.index(writer.layer) if writer.layer in layers else 0
         if writer.kind in (TOKEN, PLACED):
             name = "embedding"
         elif writer.layer < 0:
@@ -126,9 +126,10 @@ def written(model: Model, ready: Mapping[str, Tensor], position: int, token: int
             name = "attention_bias"
         elif writer.kind in read.run.mixers.values():
             name = "mixer"
-            kinds[at].append(writer.kind)
+            kinds[layers.index(writer.layer)].append(writer.kind)
         elif writer.kind != "bias":  # which is of a norm after one of these
             name = "mlp"
+        at = layers.index(writer.layer) if terms[name].ndim else ()
         terms[name][at] = np.nan_to_num(terms[name][at]) + float(term[-1])
     heads = {layer: np.zeros((0, len(read.logits))) for layer in layers}
     for call, writer, (slope,) in attending(read, logit):
@@ -136,11 +137,6 @@ def written(model: Model, ready: Mapping[str, Tensor], position: int, token: int
         numbers = (weights, call.record.values[0], writer.matrix, slope[position])  # of several devices
         weights, values, matrix, at = (number.detach().cpu().double() for number in numbers)
         heads[writer.layer] = (weights * torch.einsum("hkd,hde,e->hk", values, matrix, at)).numpy()
-    terms |= {
-        "embedding": terms["embedding"].item(),
-        "bias": terms["bias"].item(),
-        "logit": float(logit.detach()),
-    }
     return LogitTerms(number, softcap, layers, [" and ".join(one) for one in kinds], [*heads.values()], terms)
 
 
@@ -268,19 +264,14 @@ class Outputs:
     def __init__(self, model: Model, ready: Mapping[str, Tensor]) -> None:
         self.reader = Reader(model, ready)
         self.sites = sorted(self.reader.sites.values(), key=lambda site: site.layer)
-        for name, site in self.reader.sites.items():
-            if site.projection is None or site.part != "self":
-                raise RefusedError(
-                    f"{model.name}: expected an output projection W_O in each layer, found none that "
-                    f"{name} gives its heads' outputs to"
-                )
         self.layers = [site.layer for site in self.sites]
         self.heads = [site.heads for site in self.sites]
-        several, calls = len({site.projection for site in self.sites}), self.reader.calls
-        if not calls or several < calls or len(set(self.layers)) < calls:
+        projections = {site.projection for site in self.sites if site.part == "self"} - {None}
+        calls = self.reader.calls
+        if not calls or len(projections) < calls or len(set(self.layers)) < calls:
             raise RefusedError(
-                f"{model.name}: expected layers with an output projection each, found {several} for {calls} calls of "
-                "attention"
+                f"{model.name}: expected layers with an output projection W_O each, which their heads' outputs enter, "
+                f"found {len(projections)} for {calls} calls of attention"
             )
 
     def run(

@@ -147,6 +147,18 @@ _TASKS = {
 }
 
 
+@contextmanager
+def _opened(adapter: str | os.PathLike[str]) -> Generator[tuple[Any, Any, str, dict[str, str]]]:
+    """peft, the configuration of an adapter, where it lies and its revision; what fails within it is one line."""
+    where, revision = located(adapter)
+    options = {} if revision is None else {"revision": revision}
+    peft, local = library("peft"), Path(where).is_dir()
+    if not local:
+        reachable(where, CONFIG)
+    with one_line(os.fspath(adapter), not local), warnings.catch_warnings(action="ignore"):
+        yield peft, peft.PeftConfig.from_pretrained(where, **options), where, options
+
+
 def wanted(adapter: str | os.PathLike[str]) -> AdapterModel:
     """The model that an adapter was trained on: by its task, or by the class that peft wrote down.
 
@@ -154,13 +166,7 @@ def wanted(adapter: str | os.PathLike[str]) -> AdapterModel:
     """
     import transformers
 
-    where, revision = located(adapter)
-    options = {} if revision is None else {"revision": revision}
-    peft = library("peft")
-    if not Path(where).is_dir():
-        reachable(where, CONFIG)
-    with one_line(os.fspath(adapter), not Path(where).is_dir()), warnings.catch_warnings(action="ignore"):
-        config = peft.PeftConfig.from_pretrained(where, **options)
+    with _opened(adapter) as (peft, config, where, options):
         task = str(getattr(config.task_type, "value", config.task_type))
         mapping: Mapping[str, str] = config.auto_mapping or {}
         kind: Any = getattr(transformers, _TASKS.get(task, mapping.get("base_model_class", "")), None)
@@ -188,18 +194,13 @@ def merged(module: nn.Module, adapter: str | os.PathLike[str], base: str) -> nn.
         InputError: peft is not installed.
         ModelError: there is no such adapter, it does not fit the model in every weight, or it adds tokens, not weights.
     """
-    where, revision = located(adapter)
-    name, options = os.fspath(adapter), {} if revision is None else {"revision": revision}
-    peft = library("peft")
-    if not Path(where).is_dir():
-        reachable(where, CONFIG)
+    name = os.fspath(adapter)
     if getattr(module, "hf_quantizer", None) is not None:
         raise ModelError(
             f"{name}: {base} holds packed weights, to which nothing can be added exactly; load the base with plain "
             "weights, or give hs.load((PeftModel, tokenizer))"
         )
-    with one_line(name, not Path(where).is_dir()), warnings.catch_warnings(action="ignore"):
-        config = peft.PeftConfig.from_pretrained(where, **options)
+    with _opened(adapter) as (peft, config, where, options):
         kind = getattr(config.peft_type, "value", config.peft_type)
         if config.is_prompt_learning or getattr(config, "is_adaption_prompt", False):
             raise ModelError(
