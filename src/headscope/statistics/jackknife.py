@@ -12,6 +12,8 @@ With fewer than `LEAST` effective documents an error says too little of itself: 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -143,6 +145,14 @@ def interval(
             for end, far in ((low, -most), (high, most))
         )
     return low, high
+
+
+ENDS = ("", "_low", "_high")
+
+
+def ends(name: str, value: Any, interval: tuple[Any, Any]) -> dict[str, Any]:
+    """A figure and the ends of its interval, as ``name``, ``name_low`` and ``name_high``."""
+    return {name + end: figure for end, figure in zip(ENDS, (value, *interval), strict=True)}
 
 
 def share_interval(

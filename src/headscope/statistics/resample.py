@@ -343,8 +343,23 @@ class HitRatios:
         """
         over = partial(paired, *self._of(first)) if isinstance(first, slice) else first.over
         right, size = self._of(others)
+        if not right.shape[1]:
+            return Gain(np.nan, np.nan, np.nan), np.full((), np.nan)
         gains = [over(right[:, [place]], size[:, [place]]) for place in range(right.shape[1])]
         return gains[int(self.value[others].argmax())], np.max([gain.above() for gain in gains], 0)
+
+    def chosen(self, heads: slice, rules: slice) -> dict[str, Any]:
+        """What choosing the best of some predictors gives, and how much more than the best of some others, by name."""
+        best = self.best(heads)
+        gain, p = self.gain(best, rules)
+        return {
+            "best": best.place,
+            "times": best.times,
+            "choices": best.choices,
+            **jackknife.ends("split", best.split, best.interval()),
+            **jackknife.ends("difference", gain.value, gain.interval()),
+            "p": p,
+        }
 
     def _of(self, predictors: slice) -> tuple[AnyFloats, Floats]:
         """What some predictors have, and of how much, ``[cluster predictor]``."""

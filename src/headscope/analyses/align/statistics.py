@@ -136,10 +136,10 @@ def dataset(
     grid: dict[str, Floats] = {}
     for name, good, of in (("aligned", hits, n), ("monotonic", order, n - recordings)):
         with quiet():
-            grid[name] = good.sum(0) / of.sum()
-        grid[f"{name}_se"] = jackknife.error(good, of[:, None, None])
-        ends = share_interval(grid[name], grid[f"{name}_se"], jackknife.effective(of), of.sum())
-        grid |= {f"{name}_low": ends[0], f"{name}_high": ends[1]}
+            value = good.sum(0) / of.sum()
+        se = grid[f"{name}_se"] = jackknife.error(good, of[:, None, None])
+        interval = share_interval(value, se, jackknife.effective(of), of.sum())
+        grid |= jackknife.ends(name, value, interval)
     total = float(n.sum())
     grid["error"] = off.sum(0) / total
     about = {

@@ -8,7 +8,8 @@ Intervals are over documents, and heads are scored on others than they are chose
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+import sys
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -109,35 +110,26 @@ def dataset(
         )
         result["asked"] = axes[:2], asked.max((2, 3)).astype(np.int64)
     if ALIGNED in sums.others and len(sums.others[ALIGNED]):
-        result = result.assign(_error_rates(sums, list(subsets), seed))
+        aligned = sums.other(ALIGNED)
+        shares = accuracies(aligned, masks(aligned.answers, subsets), seed=seed, least=sys.maxsize)
+        rates = zip((*ERROR_RATE, "aer_rule"), ("accuracy", "ci_high", "ci_low", "baseline"), strict=True)
+        result = result.assign({name: 1 - shares[share] for name, share in rates})
     return result
 
 
-def _error_rates(sums: LinkSums, labels: Sequence[str], seed: int) -> dict[str, Any]:
-    """The alignment error rate of heads and rules: 1 minus the share that `ALIGNED` gets right."""
-    answers = sums.others[ALIGNED]
-    resampling, numbers = Resampling(answers, seed=seed), answers.numbers()
-    count, rows = math.prod(sums.shape), list[dict[str, Any]]()
-    for label in labels:
-        mask = np.ones(len(numbers), np.bool_) if label == ALL else numbers == answers.labels.get(label, -1)
-        scores = resampling.of(mask)
-        low, high = scores.interval()
-        ends = zip(ERROR_RATE, (scores.value, high, low), strict=True)
-        rows.append({name: 1 - values[:count].reshape(sums.shape) for name, values in ends})
-        rows[-1]["aer_rule"] = 1 - scores.value[count:]
-    axes = ("label", "direction", "layer", "head")
+def masks(answers: Answers, labels: Iterable[str]) -> dict[str, Bools]:
+    """The instances of each label, and all under the name `ALL`."""
+    numbers = answers.numbers()
     return {
-        name: (("label", "rule") if name == "aer_rule" else axes, values)
-        for name, values in stacked(rows).items()
+        name: np.ones(len(numbers), np.bool_) if name == ALL else numbers == answers.labels.get(name, -1)
+        for name in labels
     }
 
 
 def by_label(answers: Answers) -> dict[str, Bools]:
     """The instances of each label, the most frequent first."""
-    numbers = answers.numbers()
-    sizes = np.bincount(numbers, minlength=len(answers.labels))
-    names = sorted(answers.labels, key=lambda name: (-int(sizes[answers.labels[name]]), name))
-    return {name: numbers == answers.labels[name] for name in names}
+    sizes = np.bincount(answers.numbers(), minlength=len(answers.labels))
+    return masks(answers, sorted(answers.labels, key=lambda name: (-int(sizes[answers.labels[name]]), name)))
 
 
 def accuracies(
@@ -205,13 +197,8 @@ def _figures(sums: LinkSums, scores: HitRatios, least: int) -> dict[str, Any]:
     row |= dict.fromkeys((*_SPLIT, *_GAIN), np.nan)
     if row["n"] < least or not row["accuracy"].any():  # of roots no head is right
         return row
-    best = scores.best(slice(count))
-    row |= {"best": best.place, "times": best.times, "choices": best.choices}
-    row |= zip(_SPLIT, (best.split, *best.interval()), strict=False)
-    if sums.baselines:
-        gain, row["p"] = scores.gain(best, slice(count, None))
-        row |= zip(_GAIN, (gain.value, *gain.interval()), strict=False)
-    return row
+    chosen = scores.chosen(slice(count), slice(count, None))
+    return {**row, "split_accuracy": chosen.pop("split"), **chosen}
 
 
 def table(result: xr.Dataset) -> pd.DataFrame:

@@ -84,6 +84,13 @@ class LinkSums:
         """Answers of all heads and so many baselines, without any source."""
         return Answers(math.prod(self.shape) + baselines, shares)
 
+    def other(self, name: str, baselines: Sequence[Any] | None = None) -> LinkSums:
+        """The same with the answers of this name, and without those for average maps."""
+        sums = copy(self)
+        sums.answers, sums.blind = self.others[name], False
+        sums.baselines = sums.baselines if baselines is None else tuple(baselines)
+        return sums
+
     def add(
         self,
         labels: Sequence[str],

@@ -99,12 +99,12 @@ def dataset(
     shape = len(ORDERS), len(run.sizes)
     there = graph.edges.cpu().numpy()
     variables: dict[str, Any] = {
-        f"integrated{end}": (("writer", "reader"), np.where(there, values.reshape(there.shape), np.nan))
-        for end, values in (("", edges.value), ("_low", edges.low), ("_high", edges.high))
+        name: (("writer", "reader"), np.where(there, values.reshape(there.shape), np.nan))
+        for name, values in edges.named("integrated").items()
     }
     variables |= {
-        f"faithfulness{end}": (("order", "size"), values.reshape(shape))
-        for end, values in (("", circuits.value), ("_low", circuits.low), ("_high", circuits.high))
+        name: (("order", "size"), values.reshape(shape))
+        for name, values in circuits.named("faithfulness").items()
     }
     coords = {
         "writer": graph.writers,

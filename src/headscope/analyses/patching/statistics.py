@@ -16,7 +16,7 @@ from headscope.core.heads import Head
 from headscope.errors import InputError
 from headscope.measures.dataset import describe, description
 from headscope.measures.tidy import tidy
-from headscope.statistics.jackknife import LEAST, ROUNDING, differs, false_discovery, interval, skewness
+from headscope.statistics.jackknife import LEAST, ROUNDING, differs, ends, false_discovery, interval, skewness
 from headscope.views.blocks import FEW, Block, rows_of
 from headscope.views.charts import (
     Chart,
@@ -77,7 +77,7 @@ class Effects(NamedTuple):
 
     def named(self, name: str) -> dict[str, Floats]:
         """The effects and the ends of their intervals, as ``name``, ``name_low`` and ``name_high``."""
-        return {name: self.value, f"{name}_low": self.low, f"{name}_high": self.high}
+        return ends(name, self.value, (self.low, self.high))
 
 
 def effects(changes: Floats, gaps: Floats) -> Effects:

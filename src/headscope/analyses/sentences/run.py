@@ -32,7 +32,7 @@ from headscope.models import Model
 from headscope.runs.long import described
 from headscope.runs.options import COMMAND
 from headscope.runs.progress import bar
-from headscope.statistics.jackknife import error, false_discovery, interval, skewness
+from headscope.statistics.jackknife import ends, error, false_discovery, interval, skewness
 from headscope.views.blocks import Block, rows_of
 from headscope.views.charts import Figure, map_of_heads, meta_of, model_name
 
@@ -146,13 +146,11 @@ def dataset(
     mean = values.mean(0)
     many = np.full(mean.shape, float(len(values)))
     ones = np.ones_like(values)
-    low, high = interval(mean, error(values, ones), many, skew=skewness(values, ones))
+    over = interval(mean, error(values, ones), many, skew=skewness(values, ones))
     z = sum(beyond_normal(text) for text in texts) / math.sqrt(len(texts))
     p = np.asarray(module("scipy.stats").norm.sf(z))
     figures = {
-        "kurtosis": mean,
-        "kurtosis_low": low,
-        "kurtosis_high": high,
+        **ends("kurtosis", mean, over),
         "p": p,
         "q": false_discovery(p.ravel()).reshape(p.shape),
     }

@@ -41,15 +41,6 @@ def test_values_are_those_of_each_input_alone(demo: Model) -> None:
     assert np.isnan(found.values[:6, 2]).all((1, 2)).tolist() == lacks
 
 
-@pytest.mark.slow
-def test_large_values_stay_in_a_file(demo: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = values(demo, examples(demo), ["previous"], RunOptions(batch_size=5))
-    monkeypatch.setattr("headscope.analyses.compare.groups.run.IN_MEMORY", 0)
-    found = values(demo, examples(demo), ["previous"], RunOptions(batch_size=5))
-    assert isinstance(found.values, np.memmap)
-    np.testing.assert_array_equal(found.values, kept.values)
-
-
 def test_an_input_that_fails_is_named(demo: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     def forward(*_: object, **__: object) -> None:
         raise ValueError("no")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 import warnings
 from collections import Counter
@@ -42,9 +41,6 @@ from headscope.runs.task import Task
 from headscope.statistics.design import Design
 from headscope.statistics.permutation import PERMUTATIONS
 from headscope.views.view import View
-
-IN_MEMORY = 1 << 28
-"""Values of up to so many bytes are held in memory; more stay in a temporary file."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,18 +102,15 @@ def values(
     counts: Counter[str] = Counter()
     order: list[int] = []
     layers: Sequence[int] = ()
-    shape: tuple[int, ...] = ()
+    parts: list[Singles] = []
     over = over_blocks(model, corpus, task.measured, options, inputs=inputs)
-    with tempfile.TemporaryFile() as file:
-        for batch, sums in chain.from_iterable(over):
-            by = sums.divisors
-            means = np.where(by > 0, sums.sums / np.where(by > 0, by, 1.0), np.nan).astype(np.float32)
-            layers, shape = sums.layers, means.shape[1:]
-            file.write(means.tobytes())
-            for example in batch:
-                order.append(inputs.number(example))
-                counts += _classes(tokens_of(example))
-        means = _sorted(file, np.argsort(order), (len(order), *shape))
+    for batch, sums in chain.from_iterable(over):
+        by, layers = sums.divisors, sums.layers
+        parts.append(np.where(by > 0, sums.sums / np.where(by > 0, by, 1.0), np.nan).astype(np.float32))
+        for example in batch:
+            order.append(inputs.number(example))
+            counts += _classes(tokens_of(example))
+    means = np.concatenate(parts)[np.argsort(order)]
     there = [bool(np.isfinite(means[:, row]).any()) for row in range(len(definitions))]
     absent = without(definitions, model.causal, counts, there)
     kept = [row for row, measure in enumerate(definitions) if measure.name not in absent]
@@ -130,19 +123,6 @@ def _classes(tokens: Tokens) -> Counter[str]:
     if tokens.special_mask is not None:
         counts["special"] = int(tokens.special_mask.sum())
     return counts
-
-
-def _sorted(file: Any, order: Ints, shape: tuple[int, ...]) -> Singles:
-    """What was written, in the order of the corpus: in memory, or large ones in a file that goes when it is closed."""
-    file.flush()
-    written = np.memmap(file, np.float32, "r", shape=shape)
-    if written.nbytes <= IN_MEMORY:
-        return np.array(written[order])
-    kept = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as long as the array)
-    ordered = np.memmap(kept, np.float32, "w+", shape=shape)
-    for start in range(0, len(order), 256):
-        ordered[start : start + 256] = written[order[start : start + 256]]
-    return ordered
 
 
 MEASURES = ("surface", "patterns")

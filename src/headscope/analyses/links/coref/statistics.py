@@ -17,7 +17,7 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.analyses.links.coref.headword import mention_head
-from headscope.analyses.links.statistics import stacked
+from headscope.analyses.links.statistics import masks, stacked
 from headscope.analyses.links.sums import LinkSums
 from headscope.core.heads import Head
 from headscope.corpora import Example
@@ -25,6 +25,7 @@ from headscope.corpora.conll2012 import pronoun
 from headscope.errors import InputError
 from headscope.measures.dataset import describe, description
 from headscope.measures.tidy import papers
+from headscope.statistics.jackknife import ENDS, ends
 from headscope.statistics.resample import HitRatios, Resampling
 
 Candidates = Literal["preceding_mentions", "other_mentions", "any_word"]
@@ -42,7 +43,6 @@ _CHOSEN = (*_SPLIT, "times", "choices", "rule")
 CHOSEN = (*_CHOSEN, "effective", "clusters")
 """Columns of `table` beside `COLUMNS`: what choosing gives (of best heads over all mentions); the last two of all."""
 
-_ENDS = ("", "_low", "_high")
 _TYPE = {"PRON": "pronoun", "PROPN": "proper", "NOUN": "nominal"}
 
 
@@ -160,23 +160,19 @@ def dataset(mentions: LinkSums, *, seed: int = 0, meta: Mapping[str, Any] | None
     if not len(mentions.answers):
         raise nothing(mentions.count)
     resampling = Resampling(mentions.answers, seed=seed)
-    numbers, labels = mentions.answers.numbers(), mentions.answers.labels
     count = math.prod(mentions.shape)
     rows: list[dict[str, Any]] = []
-    for kind in TYPES:
-        scores = resampling.of(
-            np.full(len(numbers), True) if kind == "all" else numbers == labels.get(kind, -1)
-        )
-        row: dict[str, Any] = {"n": int(scores.n[0]), "effective": scores.documents[0]}
-        for end, value in zip(_ENDS, (scores.value, *scores.interval()), strict=True):
-            row[f"accuracy{end}"] = value[:count].reshape(mentions.shape)
-            row[f"rules{end}"] = value[count:]
-        rows.append(row)
+    for mask in masks(mentions.answers, TYPES).values():
+        scores = resampling.of(mask)
+        both = ends("accuracy", scores.value, scores.interval())
+        row = {name: values[:count].reshape(mentions.shape) for name, values in both.items()}
+        row |= {name.replace("accuracy", "rules"): values[count:] for name, values in both.items()}
+        rows.append(row | {"n": int(scores.n[0]), "effective": scores.documents[0]})
     axes = {"accuracy": ("candidates", "layer", "head"), "rules": ("rule",), "n": (), "effective": ()}
     variables: dict[str, Any] = {
         name: (("type", *axes[name.split("_")[0]]), values) for name, values in stacked(rows).items()
     }
-    best = _best(resampling.of(np.full(len(numbers), True)), mentions)
+    best = _best(resampling.of(np.ones(len(mentions.answers), np.bool_)), mentions)
     variables |= {name: (("candidates",), values) for name, values in best.items()}
     described = {**(meta or {}), "windows": mentions.count, "seed": seed}
     described |= {"clusters": "documents", "clusters_count": mentions.answers.clusters_count}
@@ -199,12 +195,9 @@ def _best(scores: HitRatios, mentions: LinkSums) -> dict[str, np.ndarray]:
     rows: list[dict[str, Any]] = []
     for place in range(len(CANDIDATES)):
         block = slice(place * heads, (place + 1) * heads)
-        head = scores.best(block)
-        gain, above = scores.gain(head, rules)
-        p = np.minimum(1.0, 2 * np.minimum(above, scores.gain(rule, block)[1]))
-        figures = head.split, *head.interval(), gain.value, *gain.interval(), p
-        row = {"best": head.place, "times": head.times, "choices": head.choices, "best_rule": rule.place}
-        rows.append(row | dict(zip(_SPLIT, figures, strict=True)))
+        row = scores.chosen(block, rules) | {"best_rule": rule.place}
+        above = np.minimum(row["p"], scores.gain(rule, block)[1])
+        rows.append(row | {"p": np.minimum(1.0, 2 * above)})
     return stacked(rows)
 
 
@@ -249,7 +242,7 @@ def _of_heads(result: xr.Dataset, system: str) -> pd.DataFrame:
 
 def _rows(result: xr.Dataset, name: str, axes: Sequence[str]) -> pd.DataFrame:
     """A row for each accuracy of the types that there are."""
-    columns = {f"{name}{end}": column for end, column in zip(_ENDS, COLUMNS[6:9], strict=True)}
+    columns = {f"{name}{end}": column for end, column in zip(ENDS, COLUMNS[6:9], strict=True)}
     rows: Any = result[["n", *columns]].to_dataframe(axes).reset_index().rename(columns=columns)
     return rows[rows["n"] > 0]
 

@@ -22,7 +22,7 @@ from headscope.core.counts import layers_by_heads
 from headscope.errors import InputError
 from headscope.measures.dataset import describe, description
 from headscope.measures.tidy import of_heads
-from headscope.statistics.jackknife import false_discovery
+from headscope.statistics.jackknife import ENDS, ends, false_discovery
 from headscope.statistics.resample import HitRatios, Resampling, paired
 
 SCORES = ("precision", "recall", "f1")
@@ -44,7 +44,6 @@ MORE = ("system", *_GAIN, "q", "times", "choices", "effective", "clusters")
 
 _BLOCKS = 2_000
 _COUNTS = ("right", "wrong", "missed")
-_ENDS = ("", "_low", "_high")
 
 
 def rules(cue: Bools) -> Bools:
@@ -109,24 +108,16 @@ def dataset(
     heads, rules, shape = slice(count), slice(count, None), (len(layers), -1)
     variables: dict[str, Any] = {}
     ratios = scores(sums, seed)
+    gain, p = ratios["f1"].gain(heads, rules)
+    figures = ends("difference", gain.value, gain.interval()) | {"p": p, "q": false_discovery(p)}
     for name, score in ratios.items():
-        for end, values in zip(_ENDS, (score.value, *score.interval()), strict=True):
-            variables[f"{name}{end}"] = ("layer", "head"), values[heads].reshape(shape)
+        for end, values in ends("", score.value, score.interval()).items():
+            figures[name + end] = values[heads]
             variables[f"{name}_baseline{end}"] = "rule", values[rules]
-    f1 = ratios["f1"]
-    gain, p = f1.gain(heads, rules)
-    figures = (gain.value, *gain.interval(), p, false_discovery(p))
-    variables |= {
-        name: (("layer", "head"), np.reshape(values, shape))
-        for name, values in zip((*_GAIN, "q"), figures, strict=True)
-    }
-    best = f1.best(heads)
-    gain, p = f1.gain(best, rules)
-    split = (best.split, *best.interval(), gain.value, *gain.interval(), p)
-    variables |= {"best": best.place, "times": best.times, "choices": best.choices}
-    variables |= zip(
-        (*(f"split_f1{end}" for end in _ENDS), *(f"split_{name}" for name in _GAIN)), split, strict=True
-    )
+    variables |= {name: (("layer", "head"), np.reshape(values, shape)) for name, values in figures.items()}
+    for name, value in ratios["f1"].chosen(heads, rules).items():
+        plain = name in ("best", "times", "choices")
+        variables[name if plain else f"split_{name.replace('split', 'f1')}"] = value
     blocks = np.arange(0, len(sums), -(-len(sums) // _BLOCKS))
     of_heads = np.add.reduceat(sums[:, heads], blocks, axis=0).reshape(len(blocks), *shape, len(_COUNTS))
     variables["counts"] = ("block", "layer", "head", "count"), of_heads
@@ -151,20 +142,22 @@ def table(result: xr.Dataset) -> pd.DataFrame:
     """
     about = description(result)
 
-    def ends(name: str) -> dict[str, Floats]:
+    def of(name: str) -> dict[str, Floats]:
         return {
-            column: result[name + end].values.ravel() for column, end in zip(COLUMNS[4:7], _ENDS, strict=True)
+            column: result[name + end].values.ravel() for column, end in zip(COLUMNS[4:7], ENDS, strict=True)
         }
 
     gains = {name: result[name].values.ravel() for name in (*_GAIN, "q")}
-    heads: Any = _rows(result, lambda score: {**ends(score), **(gains if score == "f1" else {})})
+    heads: Any = _rows(result, lambda score: {**of(score), **(gains if score == "f1" else {})})
     rules = [
-        pd.DataFrame({"system": result["rule"].values, "score": score, **ends(f"{score}_baseline")})
+        pd.DataFrame({"system": result["rule"].values, "score": score, **of(f"{score}_baseline")})
         for score in SCORES
     ]
-    chosen: Any = pd.DataFrame({"system": ["best head, chosen on others"], "score": "f1", **ends("split_f1")})
     split = {name: float(result[f"split_{name}"]) for name in _GAIN}
-    chosen = chosen.assign(**split, times=int(result["times"]), choices=int(result["choices"]))
+    split |= {name: int(result[name]) for name in ("times", "choices")}
+    chosen = pd.DataFrame(
+        {"system": ["best head, chosen on others"], "score": "f1", **of("split_f1"), **split}
+    )
     rows: Any = pd.concat([heads.assign(system="head"), *rules, chosen], ignore_index=True)
     rows = rows.reindex(columns=[*COLUMNS, *MORE]).assign(
         n=about["sentences"], effective=_effective(result), clusters=about["clusters"]

@@ -50,9 +50,7 @@ def _figures(sums: LinkSums, meta: dict[str, Any], about: Mapping[str, Any]) -> 
             "trees: no sentence has two words, so no tree has an edge", HeadscopeWarning, stacklevel=3
         )
         return result
-    total = LinkSums(DIRECTIONS, sums.layers, sums.heads, spanning.CHAINS)
-    total.count, total.clusters, total.answers = sums.count, sums.clusters, sums.others[_TREES]
-    more = dataset(total, **options)
+    more = dataset(sums.other(_TREES, spanning.CHAINS), **options)
     joined = xr.concat([result, more.sel(relation=[spanning.UAS, spanning.UUAS])], "relation", join="outer")
     return joined.assign(q=(("relation",), false_discovery(joined["p"].values)))
 

@@ -17,6 +17,7 @@ from headscope.measures.tidy import tidy
 from headscope.statistics.jackknife import (
     above,
     effective,
+    ends,
     error,
     false_discovery,
     share_interval,
@@ -77,14 +78,12 @@ def scores(hits: Floats, counts: Floats, chance: float) -> dict[str, Any]:
     with quiet():
         value = s.sum(0) / total
     se, documents = error(s, n), effective(n)
-    low, high = share_interval(value, se, documents)  # a needle is looked at in all of its tokens or in none
     skew = skewness(s, n)
     with quiet():
         p = np.maximum(above(value, BAR, np.maximum(se, 1e-9), documents, skew, doubt=1.0), unseen(documents))
     return {
-        "retrieval": value,
-        "retrieval_low": low,
-        "retrieval_high": high,
+        # a needle is looked at in all of its tokens or in none
+        **ends("retrieval", value, share_interval(value, se, documents)),
         "retrieval_se": se,
         "retrieval_n": total,
         "retrieval_documents": documents,
@@ -138,19 +137,14 @@ def dataset(
         rows = np.stack([all_heads, top, np.mean(others, 0)])
         count = np.full(len(rows), float(rows.shape[1]))
         ones = np.ones_like(rows.T)
-        low, high = share_interval(rows.mean(1), error(rows.T, ones), count)
+        interval = share_interval(rows.mean(1), error(rows.T, ones), count)
         loss = rows[2] - rows[1]
         gain = Gain(loss.mean(), error(loss, np.ones_like(loss)), count[0])
-        ends = gain.interval()
         coords |= {"condition": list(CONDITIONS), "top": list(ablation.top)}
-        variables |= {
-            "accuracy": ("condition", rows.mean(1)),
-            "accuracy_low": ("condition", low),
-            "accuracy_high": ("condition", high),
-            "loss": ((), float(gain.value)),
-            "loss_low": ((), float(ends[0])),
-            "loss_high": ((), float(ends[1])),
-        }
+        shares = ends("accuracy", rows.mean(1), interval).items()
+        losses = ends("loss", gain.value, gain.interval()).items()
+        variables |= {name: ("condition", values) for name, values in shares}
+        variables |= {name: ((), float(value)) for name, value in losses}
     result = xr.Dataset(variables, coords=coords, attrs=describe(meta))
     for name, (_, about) in FIGURES.items():
         units = "probability" if name in ("p", "q") else "share of copied tokens"
