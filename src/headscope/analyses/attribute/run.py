@@ -14,8 +14,7 @@ import xarray as xr
 
 from headscope.analyses.result import returns_result
 from headscope.attention.one import Text, prepare
-from headscope.attention.residual import token_id, unembedding, written
-from headscope.core.arrays import Floats
+from headscope.attention.residual import LogitTerms, token_id, unembedding, written
 from headscope.core.counts import plural
 from headscope.core.validation import validated
 from headscope.errors import InputError
@@ -41,25 +40,15 @@ TERMS = {
 """The terms of a logit, and what they are."""
 
 
-def dataset(
-    heads: Sequence[Floats],
-    terms: Mapping[str, Any],
-    layers: Sequence[int],
-    pieces: Sequence[str],
-    meta: Mapping[str, Any],
-    kinds: Sequence[str],
-) -> xr.Dataset:
+def dataset(parts: LogitTerms, pieces: Sequence[str], meta: Mapping[str, Any]) -> xr.Dataset:
     """Label the terms of a logit.
 
     Args:
-        heads: of each layer ``[head source]``.
-        terms: the others of `TERMS`, and the ``logit``: a number, or one of each layer.
-        layers: the model's index of each layer.
+        parts: of it. Where nothing but attention mixes tokens there is no ``mixer``.
         pieces: of the input's tokens.
         meta: what made them.
-        kinds: what else mixes tokens in each layer; empty for nothing. Where there is nothing at all there is no
-            ``mixer``.
     """
+    heads, kinds, terms = parts.heads, parts.kinds, parts.terms
     padded = np.full((len(heads), max(map(len, heads)), len(pieces)), np.nan)
     for place, layer in enumerate(heads):
         padded[place, : len(layer)] = layer
@@ -68,7 +57,7 @@ def dataset(
         terms = {name: value for name, value in terms.items() if name != "mixer"}
     for name, value in terms.items():
         variables[name] = ("layer", value) if np.ndim(value) else ((), value)
-    coords: dict[str, Any] = {"layer": list(layers), "source": np.arange(len(pieces))}
+    coords: dict[str, Any] = {"layer": list(parts.layers), "source": np.arange(len(pieces))}
     coords["piece"] = "source", list(pieces)
     if any(kinds):
         coords["mixer_kind"] = "layer", list(kinds)
@@ -196,4 +185,4 @@ def attribute(model: Model, text: Text, *, token: str | int | None = None, posit
         "softcap": parts.softcap,
         "command": COMMAND.get(),
     }
-    return dataset(parts.heads, parts.terms, parts.layers, tokens.pieces, meta, parts.kinds)
+    return dataset(parts, tokens.pieces, meta)

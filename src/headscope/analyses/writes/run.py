@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -121,14 +122,16 @@ def writes(
     one = None if head is None else Head.of(head)
     ids = list(dict.fromkeys([*asked, *drawn]))
     weights = circuits(model, ids, min(OFFSETS, model.max_length or OFFSETS))
-    at = one is None or any(
-        circuit.layer == one.layer and 0 <= one.head < len(circuit.read) for circuit in weights.layers
-    )
-    if not at:
+    layers = [
+        circuit
+        for circuit in weights.layers
+        if one is None or (circuit.layer == one.layer and 0 <= one.head < len(circuit.read))
+    ]
+    if not layers:
         raise InputError(
             f"head: expected a head of {layers_by_heads(len(layer.read) for layer in weights.layers)}, found {one}"
         )
-    layers = [circuit for circuit in weights.layers if one is None or circuit.layer == one.layer]
+    piece = partial(shown_piece, model.tokenizer)
     heads = range(max(len(circuit.read) for circuit in layers)) if one is None else [one.head]
     shape = (len(layers), len(heads))
     figures = {name: np.full(shape, np.nan) for name in statistics.FIGURES}
@@ -155,18 +158,11 @@ def writes(
             ]
             keys = min(k, len(ids))
             best, preferred = logits[most].topk(k), circuit.scores[number][most].topk(keys)
-            sizes["logit"][spot], sizes["score"][spot][:, :keys] = (
-                best.values.cpu(),
-                preferred.values.cpu(),
-            )
-            for row, which in enumerate(most):
-                token[spot][row] = shown_piece(model.tokenizer, ids[which])
-                names["promoted"][spot][row] = [
-                    shown_piece(model.tokenizer, int(entry)) for entry in best.indices[row]
-                ]
-                names["preferred"][spot][row][:keys] = [
-                    shown_piece(model.tokenizer, ids[int(entry)]) for entry in preferred.indices[row]
-                ]
+            sizes["logit"][spot], sizes["score"][spot][:, :keys] = best.values.cpu(), preferred.values.cpu()
+            token[spot] = [piece(ids[which]) for which in most]
+            first, others = (cast("list[list[int]]", top.indices.tolist()) for top in (best, preferred))
+            names["promoted"][spot] = [[*map(piece, row)] for row in first]
+            names["preferred"][spot][:, :keys] = [[piece(ids[which]) for which in row] for row in others]
             by_offset = circuit.offsets[number].cpu().numpy()
             if np.isfinite(by_offset).any():
                 offsets[spot] = by_offset - np.nanmean(by_offset)
