@@ -1341,12 +1341,49 @@ export interface HeadsBlock {
 }
 
 /**
+ * An example by its place among those of the page, with a head's score on it.
+ *
+ * `rank` counts from the strongest of all inputs (None: not among the first); `decile` is from 1 to 10, the strongest.
+ */
+export interface CardExample {
+  example: number;
+  score: number;
+  rank: number | null;
+  decile: number;
+  reason: Reason;
+}
+
+/**
+ * One head: its roles, and real examples by the named measure: the strongest, and one of each decile.
+ */
+export interface CardInfo {
+  layer: number;
+  head: number;
+  roles: string[];
+  measure: string;
+  units: string;
+  least: boolean;
+  strongest: CardExample[];
+  sample: CardExample[];
+}
+
+/**
+ * A card a head; `inputs` is how many inputs the examples are chosen from. `alone`: only that of the open head.
+ */
+export interface CardsBlock {
+  kind: "cards";
+  cards: CardInfo[];
+  inputs: number;
+  alone: boolean;
+}
+
+/**
  * What is unfolded by a click.
  */
 export interface FoldedBlock {
   kind: "folded";
   summary: string;
-  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | MeasuresBlock | HeadsBlock | FoldedBlock | ColumnsBlock | ItemsBlock | GlancesBlock | CaseBlock)[];
+  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | MeasuresBlock | HeadsBlock | CardsBlock | FoldedBlock | ColumnsBlock | ItemsBlock | GlancesBlock | CaseBlock)[];
 }
 
 /**
@@ -1354,15 +1391,15 @@ export interface FoldedBlock {
  */
 export interface ColumnsBlock {
   kind: "beside";
-  columns: ((TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | MeasuresBlock | HeadsBlock | FoldedBlock | ColumnsBlock | ItemsBlock | GlancesBlock | CaseBlock)[])[];
+  columns: ((TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | MeasuresBlock | HeadsBlock | CardsBlock | FoldedBlock | ColumnsBlock | ItemsBlock | GlancesBlock | CaseBlock)[])[];
 }
 
 /**
  * Blocks with a small picture beside them, where there is one.
  */
 export interface PicturedItem {
-  picture: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | MeasuresBlock | HeadsBlock | FoldedBlock | ColumnsBlock | ItemsBlock | GlancesBlock | CaseBlock)[];
-  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | MeasuresBlock | HeadsBlock | FoldedBlock | ColumnsBlock | ItemsBlock | GlancesBlock | CaseBlock)[];
+  picture: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | MeasuresBlock | HeadsBlock | CardsBlock | FoldedBlock | ColumnsBlock | ItemsBlock | GlancesBlock | CaseBlock)[];
+  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | MeasuresBlock | HeadsBlock | CardsBlock | FoldedBlock | ColumnsBlock | ItemsBlock | GlancesBlock | CaseBlock)[];
 }
 
 /**
@@ -1398,7 +1435,7 @@ export interface BlocksSection {
   about: string;
   kind: "blocks";
   name: string;
-  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | MeasuresBlock | HeadsBlock | FoldedBlock | ColumnsBlock | ItemsBlock | GlancesBlock | CaseBlock)[];
+  blocks: (TableBlock | TextBlock | ListBlock | GraphBlock | ChartBlock | MeasuresBlock | HeadsBlock | CardsBlock | FoldedBlock | ColumnsBlock | ItemsBlock | GlancesBlock | CaseBlock)[];
   notes: string[];
   command: string | null;
 }
@@ -1411,46 +1448,6 @@ export interface StandaloneSection {
   about: string;
   kind: "standalone";
   page: StandalonePayload;
-}
-
-/**
- * An example by its place among those of the page, with a head's score on it.
- *
- * `rank` counts from the strongest of all inputs (None: not among the first); `decile` is from 1 to 10, the strongest.
- */
-export interface CardExample {
-  example: number;
-  score: number;
-  rank: number | null;
-  decile: number;
-  reason: Reason;
-}
-
-/**
- * One head: its roles, and real examples by the named measure: the strongest, and one of each decile.
- */
-export interface CardInfo {
-  layer: number;
-  head: number;
-  roles: string[];
-  measure: string;
-  units: string;
-  least: boolean;
-  strongest: CardExample[];
-  sample: CardExample[];
-}
-
-/**
- * A card a head. `inputs` is how many inputs the examples are chosen from.
- */
-export interface CardsSection {
-  title: string;
-  about: string;
-  kind: "cards";
-  cards: CardInfo[];
-  inputs: number;
-  notes: string[];
-  command: string | null;
 }
 
 /**
@@ -1482,7 +1479,7 @@ export interface PlanesInfo {
  * Every head a point by any two figures of the page.
  *
  * `layer`, `head`, `roles` and `places` (x and y on the map by distances; None where there is none) are of the heads
- * in their order. `cards` are there where the page has no section of cards.
+ * in their order.
  */
 export interface AtlasSection {
   title: string;
@@ -1493,8 +1490,6 @@ export interface AtlasSection {
   roles: string[][];
   places: ((number | null)[])[] | null;
   planes: PlanesInfo | null;
-  cards: CardInfo[];
-  inputs: number;
   notes: string[];
   command: string | null;
 }
@@ -1535,7 +1530,6 @@ export interface PositionsSection {
 export type SectionInfo =
   | BlocksSection
   | StandaloneSection
-  | CardsSection
   | AtlasSection
   | PositionsSection;
 

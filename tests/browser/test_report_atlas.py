@@ -48,7 +48,7 @@ def points(page: Any) -> list[tuple[float, float]]:
 
 
 def listed(page: Any) -> list[str]:
-    return page.locator("[data-section=atlas] .marked .entry .name").all_inner_texts()
+    return page.locator("[data-section=atlas] .marked .headname").all_inner_texts()
 
 
 def drag(page: Any, start: tuple[float, float], end: tuple[float, float]) -> None:
@@ -93,7 +93,7 @@ def test_a_drag_marks_heads_and_they_stay_marked(page: Any) -> None:
     most = max(found)  # the head with most on the previous token
     drag(page, (most[0] - 12, most[1] - 12), (most[0] + 9, most[1] + 9))
     assert listed(page) == [str(HEADS[int(PREVIOUS.argmax())])]
-    assert page.locator(of("[role=status]")).inner_text() == "1 of 12 heads"
+    assert page.locator(of(".ctl [role=status]")).inner_text() == "1 of 12 heads"
     assert opened(page) == "L0H0"  # a drag opens nothing
     choose(page, x="separators", y="first token")
     assert listed(page) == [str(HEADS[int(PREVIOUS.argmax())])]
@@ -124,7 +124,7 @@ def test_the_filter_takes_names_and_comparisons(page: Any) -> None:
     }
     assert set(listed(page)) == expected
     field.fill("nonsense>1")
-    assert page.locator(of("[role=status]")).inner_text() == "no such measure"
+    assert page.locator(of(".ctl [role=status]")).inner_text() == "no such measure"
     assert field.get_attribute("aria-invalid") == "true"
 
 
@@ -135,14 +135,14 @@ def test_a_point_opens_its_head_with_the_figure(page: Any) -> None:
     head = HEADS[int(PREVIOUS.argmax())]
     assert opened(page) == str(head)
     assert f"Queries and keys of {head}" in page.locator(of(".qk h3")).inner_text()
-    assert page.locator(of(".ownhead .card")).inner_text().startswith(str(head))
-    assert page.locator(of(".marked .entry[aria-current=true] .name")).inner_text() == str(head)
+    assert page.locator("[data-section=card] .card").inner_text().startswith(str(head))
+    assert page.locator(of(".marked [aria-selected=true] .headname")).inner_text() == str(head)
     assert "previous token" in page.locator(".openhead").inner_text()
 
 
 def test_the_list_opens_heads_from_the_keyboard(page: Any) -> None:
     choose(page, x="layer", y="previous token")
-    page.locator(of(".marked .entry")).nth(1).focus()
+    page.locator(of(".marked .headname")).nth(1).focus()
     page.keyboard.press("Enter")
     assert opened(page) == order(PREVIOUS)[1]
 

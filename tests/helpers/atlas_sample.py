@@ -8,8 +8,9 @@ from headscope.analyses.atlas.section import Atlas, planes
 from headscope.analyses.cards.section import Cards
 from headscope.core.maps import wrap
 from headscope.core.neurons import Neurons
-from headscope.views.blobs import Blobs
+from headscope.views import blocks
 from headscope.views.inputs import Input
+from headscope.views.section import Ready
 from tests.helpers import report_sample
 from tests.helpers.report_whole import HEADS, ROLES, card, distances
 
@@ -38,11 +39,12 @@ def examples() -> list[Input]:
 def atlas() -> Atlas:
     """Twelve heads on a line by their distances, two with a role."""
     found = {head: [role] for head, role in ROLES.items()}
-    cards = Cards([card(head) for head in HEADS], 40, 3).info(Blobs())["cards"]
     command = "headscope report --sections atlas"
-    return Atlas(HEADS, found, distances(), planes(enumerate(examples())), cards, 40, command)
+    return Atlas(HEADS, found, distances(), planes(enumerate(examples())), command)
 
 
 def page() -> str:
-    """A report that has the atlas alone."""
-    return report_sample.report_page(report_sample.dataset(), examples(), sections=[atlas()])
+    """A report that has the atlas alone, and the card of the open head."""
+    cards = Cards([card(head) for head in HEADS], 40, 3).block(alone=True)
+    alone = Ready(blocks.section("card", "", "", [cards]))
+    return report_sample.report_page(report_sample.dataset(), examples(), sections=[atlas(), alone])

@@ -32,6 +32,11 @@ def every(blocks: list[Any]) -> Iterator[Any]:
             yield from every(within)
 
 
+def cards_of(info: Any) -> list[Any]:
+    """The cards of a section."""
+    return [block for block in every(info["blocks"]) if block["kind"] == "cards"]
+
+
 def rows(info: Any, name: str) -> list[dict[str, Any]]:
     """The rows of a table of a section, each with the reason to open its head, and its cases."""
     found = table(info, name)

@@ -87,7 +87,7 @@ def test_examples_are_pictures_whose_heads_look_where_they_are_said_to(pictures:
     assert payload["examples"][0]["state"]["picture"] == "image"
     (part,) = first["parts"]
     assert len(part["query"]["pieces"]) == len(part["key"]["pieces"]) == 197
-    for card in section(payload, "cards")["cards"]:
+    for card in section_blocks.cards_of(section(payload, "cards"))[0]["cards"]:
         if card["roles"] != ["same row"]:
             continue
         shown = card["strongest"][0]

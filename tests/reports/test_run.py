@@ -154,7 +154,7 @@ def test_the_map_is_that_of_the_command(demo: Model, whole: str) -> None:
 
 
 def test_cards_name_examples_of_the_page(whole: str) -> None:
-    cards, examples = sections(whole)["cards"], payload(whole)["examples"]
+    (cards,), examples = section_blocks.cards_of(sections(whole)["cards"]), payload(whole)["examples"]
     found = len(cards["cards"]), cards["inputs"], len(examples)
     assert found == (72, 8, 4)  # "Nobody sat." shows too little
     for card in cards["cards"]:

@@ -1,11 +1,12 @@
 // The card of a head: its roles, where it stands out, and real examples of what it does, each opened on a click.
 
 import "./card.css";
-import type { CardExample, CardInfo, CardsSection } from "../protocol";
-import { css, inkOn, type Theme } from "../scene/color";
+import type { CardExample, CardInfo } from "../protocol";
+import { css, inkOn } from "../scene/color";
 import { figure, percent, whole } from "../scene/format";
+import { nameOf } from "../scene/says";
 import { h } from "../ui/dom";
-import type { Cell, Figures, Measure } from "./figures";
+import { type Cell, type Figures, type Measure, tablesOf } from "./figures";
 import { glance, pictured } from "./glance";
 import type { Host } from "./host";
 import { listed } from "./parts";
@@ -31,18 +32,14 @@ export interface Known {
 }
 
 /** The measures in which each head is nearest to the top, with its rank among all heads. */
-export function ranks(figures: Figures): (cell: Cell) => Rank[] {
+function ranks(figures: Figures): (cell: Cell) => Rank[] {
   const measures = figures.told.filter((measure) => measure.isShare || measure.name === "entropy");
   const ranked = measures.map((measure) => ({ measure, order: figures.ranked(measure) }));
   return (cell) => {
     const all = ranked.flatMap(({ measure, order }) =>
       order.includes(cell) ? [{ measure, rank: order.indexOf(cell) + 1, of: order.length }] : [],
     );
-    const best: Rank[] = [];
-    for (const rank of all.sort((a, b) => a.rank - b.rank)) {
-      if (best.length < FIGURES) best.push(rank);
-    }
-    return best;
+    return all.sort((a, b) => a.rank - b.rank).slice(0, FIGURES);
   };
 }
 
@@ -52,11 +49,8 @@ const ordinal = (n: number): string =>
 /** Whom a head with a role reads, and whether it copies, where the page tells it. */
 function readsAndWrites(host: Host, cell: Cell): HTMLElement[] {
   const { figures } = host;
-  const blocks = figures.payload.sections.flatMap((info) =>
-    info.kind === "blocks" && info.name === "composition" ? info.blocks : [],
-  );
-  const table = blocks.find((block) => block.kind === "table" && block.name === "reads");
-  if (table?.kind !== "table") return [];
+  const table = tablesOf(figures.payload, "composition").find(({ name }) => name === "reads");
+  if (!table) return [];
   const { layer, head, itself } = table.values;
   const row = layer!.findIndex((each, at) => each === figures.layerOf(cell) && head![at] === figures.headOf(cell));
   const read = Object.entries(table.heads ?? {}).filter(([, names]) => names[row]?.length);
@@ -67,14 +61,19 @@ function readsAndWrites(host: Host, cell: Cell): HTMLElement[] {
   ];
 }
 
-/** The card of a head; `texts` are those of the examples. */
-export function cardOf(
+/** The texts of the examples, and what makes the card of a head. */
+export function cardsOf(host: Host, inputs: number) {
+  const texts = host.figures.payload.examples.map(({ inputs: [first] }) => (first ? nameOf(first) : ""));
+  const best = ranks(host.figures);
+  return { texts, card: (known: Known): HTMLElement => cardOf(known, host, inputs, texts, best(known.cell)) };
+}
+
+function cardOf(
   { cell, info }: Known,
   host: Host,
-  { inputs }: Pick<CardsSection, "inputs">,
+  inputs: number,
   texts: readonly string[],
   best: readonly Rank[],
-  theme: Theme,
 ): HTMLElement {
   const { figures } = host;
   const measure = figures.measure(info.measure);
@@ -114,7 +113,7 @@ export function cardOf(
     const name = `${ordinal(11 - decile)} tenth`;
     if (!sample) return h("span.none", { title: `No example of the ${name} in this page` });
     const { example, score, reason } = sample;
-    const pixel = measure.pixel(score, theme);
+    const pixel = measure.pixel(score, host.now.theme);
     const text = texts[example] ?? "";
     const attributes = {
       type: "button",

@@ -280,6 +280,41 @@ class HeadsBlock(TypedDict):
     kind: Literal["heads"]
 
 
+class CardExample(TypedDict):
+    """An example by its place among those of the page, with a head's score on it.
+
+    `rank` counts from the strongest of all inputs (None: not among the first); `decile` is from 1 to 10, the strongest.
+    """
+
+    example: int
+    score: float
+    rank: int | None
+    decile: int
+    reason: Reason
+
+
+class CardInfo(TypedDict):
+    """One head: its roles, and real examples by the named measure: the strongest, and one of each decile."""
+
+    layer: int
+    head: int
+    roles: list[str]
+    measure: str
+    units: str
+    least: bool
+    strongest: list[CardExample]
+    sample: list[CardExample]
+
+
+class CardsBlock(TypedDict):
+    """A card a head; `inputs` is how many inputs the examples are chosen from. `alone`: only that of the open head."""
+
+    kind: Literal["cards"]
+    cards: list[CardInfo]
+    inputs: int
+    alone: bool
+
+
 class FoldedBlock(TypedDict):
     """What is unfolded by a click."""
 
@@ -332,6 +367,7 @@ Block = (
     | ChartBlock
     | MeasuresBlock
     | HeadsBlock
+    | CardsBlock
     | FoldedBlock
     | ColumnsBlock
     | ItemsBlock

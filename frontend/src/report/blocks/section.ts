@@ -5,6 +5,7 @@ import { h } from "../../ui/dom";
 import type { Drawn, Host, Section } from "../host";
 import { beside } from "./beside";
 import type { Block, Info, Place } from "./block";
+import { cards } from "./cards";
 import { caseOf } from "./cases";
 import { chart } from "./chart";
 import { folded } from "./folded";
@@ -18,7 +19,7 @@ import { table } from "./table";
 import { text } from "./text";
 
 const BLOCKS: { readonly [Kind in Info["kind"]]: Block<Extract<Info, { kind: Kind }>> } = {
-  ...{ beside, case: caseOf, chart, folded, glances, graph, heads, items, list, measures, table, text },
+  ...{ beside, cards, case: caseOf, chart, folded, glances, graph, heads, items, list, measures, table, text },
 };
 
 /** Draw blocks at the end of a section, which has this name. */

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from headscope.analyses.cards.section import CardInfo, cards
+from headscope.analyses.cards.section import cards
 from headscope.analyses.distance import arrangement
 from headscope.analyses.distance.run import distances
 from headscope.analyses.roles.section import known_roles
@@ -19,11 +19,12 @@ from headscope.analyses.study import Study
 from headscope.core.arrays import Floats, Ints
 from headscope.core.heads import Head
 from headscope.errors import FewError
+from headscope.views import blocks
 from headscope.views.blobs import Blobs
 from headscope.views.highlights import sinks
 from headscope.views.inputs import Included, Input, word_labels
 from headscope.views.payload import ArrayRef, SectionInfo
-from headscope.views.section import Section, rounded
+from headscope.views.section import Ready, Section, rounded
 
 POINTS = 256
 """At most so many tokens stand on a plane: it can still be read, and a token's place is a byte."""
@@ -179,7 +180,7 @@ class AtlasSection(SectionInfo):
     """Every head a point by any two figures of the page.
 
     `layer`, `head`, `roles` and `places` (x and y on the map by distances; None where there is none) are of the heads
-    in their order. `cards` are there where the page has no section of cards.
+    in their order.
     """
 
     kind: Literal["atlas"]
@@ -188,8 +189,6 @@ class AtlasSection(SectionInfo):
     roles: list[list[str]]
     places: list[list[float | None]] | None
     planes: PlanesInfo | None
-    cards: list[CardInfo]
-    inputs: int
     notes: list[str]
     command: str | None
 
@@ -203,7 +202,6 @@ class Atlas(Section):
         roles: of each head that has some.
         distances: the distances of heads; None where they could not be taken.
         planes: queries and keys; None without examples.
-        cards: of each head, where the page has them nowhere else, and from how many inputs.
         command: what gives the same.
     """
 
@@ -211,8 +209,6 @@ class Atlas(Section):
     roles: Mapping[Head, Sequence[str]]
     distances: xr.Dataset | None
     planes: Planes | None
-    cards: Sequence[CardInfo] = ()
-    inputs: int = 0
     command: str | None = None
 
     def info(self, blobs: Blobs) -> AtlasSection:
@@ -245,15 +241,13 @@ class Atlas(Section):
             roles=[list(self.roles.get(head, ())) for head in self.heads],
             places=places,
             planes=None if self.planes is None else _planes(self.heads, self.planes, blobs),
-            cards=list(self.cards),
-            inputs=self.inputs,
             notes=notes,
             command=self.command,
         )
 
 
 def section(study: Study) -> list[Section]:
-    """The atlas of heads."""
+    """The atlas of heads, and below it the card of the open one where the page has no section of cards."""
     surface = study.surface
     layers, columns = surface["layer"].values, surface["head"].values
     shown = surface[next(iter(surface.data_vars))]
@@ -264,20 +258,13 @@ def section(study: Study) -> list[Section]:
     except FewError:
         result = None
     made = cards(study)
-    info = made.info(Blobs()) if made is not None and "cards" not in study.sections else None
     most = min(POINTS, max(2, PLANE_BYTES // (6 * len(heads))))
     examples = [(place, one) for place, one in enumerate(study.inputs) if isinstance(one, Input)]
-    return [
-        Atlas(
-            heads,
-            roles_of(known_roles(study)),
-            result,
-            planes(examples, most),
-            info["cards"] if info else (),
-            made.inputs if made else 0,
-            study.typed and study.typed.section("atlas"),
-        )
-    ]
+    command = study.typed and study.typed.section("atlas")
+    atlas = Atlas(heads, roles_of(known_roles(study)), result, planes(examples, most), command)
+    if made is None or "cards" in study.sections:
+        return [atlas]
+    return [atlas, Ready(blocks.section("card", "", "", [made.block(alone=True)]))]
 
 
 def _planes(heads: Sequence[Head], drawn: Planes, blobs: Blobs) -> PlanesInfo:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
-from typing import Literal, TypedDict
 
 import numpy as np
 
@@ -22,47 +21,13 @@ from headscope.core.heads import Head
 from headscope.core.tokens import Kind
 from headscope.corpora import Example
 from headscope.errors import InputError
+from headscope.views import blocks
 from headscope.views.blobs import Blobs
+from headscope.views.blocks import BlocksSection, CardExample, CardInfo, CardsBlock
 from headscope.views.explorer import Input
-from headscope.views.payload import Pin, Reason, SectionInfo
+from headscope.views.payload import Pin
 from headscope.views.reasons import because, definition, nearest_rows
 from headscope.views.section import Section
-
-
-class CardExample(TypedDict):
-    """An example by its place among those of the page, with a head's score on it.
-
-    `rank` counts from the strongest of all inputs (None: not among the first); `decile` is from 1 to 10, the strongest.
-    """
-
-    example: int
-    score: float
-    rank: int | None
-    decile: int
-    reason: Reason
-
-
-class CardInfo(TypedDict):
-    """One head: its roles, and real examples by the named measure: the strongest, and one of each decile."""
-
-    layer: int
-    head: int
-    roles: list[str]
-    measure: str
-    units: str
-    least: bool
-    strongest: list[CardExample]
-    sample: list[CardExample]
-
-
-class CardsSection(SectionInfo):
-    """A card a head. `inputs` is how many inputs the examples are chosen from."""
-
-    kind: Literal["cards"]
-    cards: list[CardInfo]
-    inputs: int
-    notes: list[str]
-    command: str | None
 
 
 @dataclass(frozen=True)
@@ -85,7 +50,7 @@ class Cards(Section):
     shown: Sequence[Input] = ()
     kind: Kind = "text"
 
-    def info(self, blobs: Blobs) -> CardsSection:
+    def info(self, blobs: Blobs) -> BlocksSection:
         """The cards; the examples travel with the page."""
         notes = [
             "Inputs are ordered by the measure that a card names. A sample from the strongest tenth to the weakest "
@@ -94,11 +59,20 @@ class Cards(Section):
             f"{self.examples}.",
             *together(self.shown),
         ]
-        return CardsSection(
-            kind="cards",
-            title="Head by head, with examples",
-            about="Real inputs from the corpus: where a head does most of what it does, and all the way down. "
+        return blocks.section(
+            "cards",
+            "Head by head, with examples",
+            "Real inputs from the corpus: where a head does most of what it does, and all the way down. "
             "Choose one to see the head on it.",
+            [self.block()],
+            notes,
+            self.command,
+        )
+
+    def block(self, *, alone: bool = False) -> CardsBlock:
+        """The cards; `alone`: only that of the open head is shown."""
+        return CardsBlock(
+            kind="cards",
             cards=[
                 CardInfo(
                     layer=card.head.layer,
@@ -113,8 +87,7 @@ class Cards(Section):
                 for card in self.cards
             ],
             inputs=self.inputs,
-            notes=notes,
-            command=self.command,
+            alone=alone,
         )
 
     def named(self) -> Iterator[tuple[Head, int]]:

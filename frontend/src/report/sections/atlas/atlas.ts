@@ -6,22 +6,20 @@ import type { AtlasSection, ChartColour, Reason } from "../../../protocol";
 import { COLOURS } from "../../../scene/color";
 import { Store } from "../../../scene/data";
 import { clamp, code, figure, paper, plural } from "../../../scene/format";
-import { nameOf as called } from "../../../scene/says";
 import { h } from "../../../ui/dom";
 import { fromPage } from "../../../ui/embedded";
-import { cardOf, ranks } from "../../card";
+import { tableOf } from "../../blocks/heads";
+import { Rows } from "../../blocks/table";
 import { colourOf } from "../../chart";
-import { type Cell, type Measure, same } from "../../figures";
+import { type Cell, type Measure, orNull, same } from "../../figures";
 import { allHeads, parseFilter } from "../../filter";
 import type { Now, Section } from "../../host";
-import { ofMeasure, opens } from "../../reasons";
+import { ofMeasure } from "../../reasons";
 import { HEAD, records, type Table } from "../../table";
 import { headTip, tipTable } from "../../tip";
 import { Plane } from "./plane";
 import { type Axis, Scatter, type Window } from "./scatter";
 
-/** So many of the marked heads are listed. */
-const LISTED = 12;
 /** Between the two pictures, in pixels. */
 const GAP = 24;
 
@@ -46,9 +44,9 @@ export const section: Section<AtlasSection> = (element, info, host) => {
   const { layer, head, roles, places } = info;
   const cells = layer.map((_, i) => figures.find(layer[i]!, head[i]!));
   const nameOf = (i: number): string => code(layer[i]!, head[i]!);
-  const onPage = figures.payload.sections.find((each) => each.kind === "cards");
-  const cards = new Map((onPage?.cards ?? info.cards).map((card) => [code(card.layer, card.head), card]));
-  const inputs = onPage?.inputs ?? info.inputs;
+  const shown = figures.payload.sections.flatMap((info) => (info.kind === "blocks" ? info.blocks : []));
+  const known = shown.flatMap((block) => (block.kind === "cards" ? block.cards : []));
+  const cards = new Map(known.map((card) => [code(card.layer, card.head), card]));
 
   const measured = figures.told.map(
     (measure): Choice => ({
@@ -139,7 +137,7 @@ export const section: Section<AtlasSection> = (element, info, host) => {
       redraw();
     },
   );
-  const [list, card] = [h("div.marked"), h("div.ownhead")];
+  const list = h("div.marked");
   const store = new Store(fromPage);
   const plane = info.planes && new Plane(host, info.planes, (row) => cells[row] ?? null, store);
   const none = h(
@@ -149,7 +147,7 @@ export const section: Section<AtlasSection> = (element, info, host) => {
       : "There are no queries and keys: the page was made without examples.",
   );
   const upper = h("div.inner", h("div", h("h3", "Heads"), scatter.charted.root), plane?.root ?? none);
-  const picture = h("div.atlas", upper, h("div.inner", list, card));
+  const picture = h("div.atlas", upper, list);
   element.append(
     h(
       "div.ctl",
@@ -164,7 +162,6 @@ export const section: Section<AtlasSection> = (element, info, host) => {
     picture,
   );
 
-  const bestOf = ranks(figures);
   const reasonOf = (i: number): Reason => {
     const measure =
       [find(state.y), find(state.x)].find((choice) => choice.measure)?.measure ??
@@ -221,25 +218,28 @@ export const section: Section<AtlasSection> = (element, info, host) => {
   };
 
   // The heads that are marked, the highest first.
-  const listed = (shown: ReadonlySet<number>, now: Now): HTMLElement[] => {
-    const axes = [find(state.y), find(state.x)].filter(({ measure }) => measure !== null);
-    if (axes.length === 0 && shown.size === cells.length) return [];
-    const by = axes[0]?.values ?? layer.map((own) => -own);
-    const order = [...shown].sort(
-      (a, b) =>
-        (Number.isFinite(by[b]!) ? by[b]! : -Infinity) - (Number.isFinite(by[a]!) ? by[a]! : -Infinity) || a - b,
+  const listed = (shown: ReadonlySet<number>): Rows | null => {
+    const axes = [find(state.y), find(state.x)].flatMap(({ measure }) => measure ?? []);
+    if (axes.length === 0 && shown.size === cells.length) return null;
+    const by = axes[0]?.value ?? (({ layer }: Cell) => -layer);
+    const order = [...shown].sort((a, b) => orNull(by(cells[b]!) - by(cells[a]!)) ?? 0);
+    const values = Object.fromEntries(axes.map(({ name, value }) => [name, value]));
+    const more = [
+      { name: "roles", label: "", format: "text" as const },
+      ...axes.map(({ name, info }) => ({ name, label: info.title })),
+    ];
+    const table = tableOf(
+      figures,
+      order.map((i) => cells[i]!),
+      host.now.measure,
+      values,
+      {
+        ...{ name: "marked", title: "Marked heads", more },
+        cells: ["head", "roles", ...Object.keys(values)].map((of) => ({ of })),
+      },
     );
-    const row = (i: number): HTMLElement =>
-      h(
-        "button.entry",
-        { "aria-current": same(cells[i]!, now.cell) ? "true" : null, ...opens(host, cells[i]!, reasonOf(i)) },
-        h("span.name", nameOf(i)),
-        h("span.dim", roles[i]!.join(", ")),
-        ...axes.map(({ values }) => h("span.val", figure(values[i]!, 2))),
-      );
-    const heading = axes.length > 0 ? `by ${axes[0]!.title}` : "by layer";
-    const more = order.length > LISTED ? [h("p.dim", `and ${order.length - LISTED} more`)] : [];
-    return [h("h4.cap", `${plural(shown.size, "head")}, ${heading}`), ...order.slice(0, LISTED).map(row), ...more];
+    table.values.roles = order.map((i) => roles[i]!.join(", "));
+    return new Rows({ ...table, reasons: order.map(reasonOf) }, "atlas.marked", host);
   };
 
   // The heads stand beside the open one's queries and keys where there is room.
@@ -248,6 +248,7 @@ export const section: Section<AtlasSection> = (element, info, host) => {
     return [own, Math.round(clamp(0.78 * own, 250, 460))];
   };
 
+  let rows: Rows | null = null;
   const drawn = new Of();
   const draw = (now: Now): void => {
     const [shown, [width, height]] = [passing(), size(now)];
@@ -273,7 +274,8 @@ export const section: Section<AtlasSection> = (element, info, host) => {
           : plural(cells.length, "head");
     closer.hidden = window === null || shown.size === 0;
     clear.hidden = marks === null && zoom === null && filter.value === "";
-    list.replaceChildren(...listed(shown, now));
+    rows = listed(shown);
+    list.replaceChildren(...(rows ? [rows.root] : []));
   };
   const redraw = (): void => {
     drawn.forget();
@@ -281,31 +283,14 @@ export const section: Section<AtlasSection> = (element, info, host) => {
   };
   const own = (now: Now): void => {
     const row = cells.findIndex((cell) => cell && same(cell, now.cell));
-    const known = row < 0 ? undefined : cards.get(nameOf(row));
     plane?.update(row, now, ...size(now));
-    if (!onPage)
-      card.replaceChildren(
-        row < 0
-          ? h("p.note", "The open head is not among these.")
-          : known
-            ? cardOf({ cell: cells[row]!, info: known }, host, { inputs }, texts, bestOf(cells[row]!), now.theme)
-            : bare(cells[row]!),
-      );
   };
-  const bare = (cell: Cell): HTMLElement =>
-    h(
-      "article.card",
-      h("header", h("b", figures.name(cell)), h("span.dim", figures.paper(cell))),
-      h("p.dim", "The page has no examples of it."),
-    );
-  const texts = figures.payload.examples.map(({ inputs: [first] }) => (first ? called(first) : ""));
 
   const update = (now: Now): void => {
     if (drawn.renewed(now.width, now.theme)) draw(now);
     else {
       scatter.charted.select(now.cell);
-      for (const entry of list.querySelectorAll<HTMLElement>("[data-opens]"))
-        entry.ariaCurrent = entry.dataset.opens === figures.name(now.cell) ? "true" : null;
+      rows?.update(now);
     }
     own(now);
   };
