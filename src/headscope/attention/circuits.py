@@ -225,10 +225,7 @@ def _by_offset(record: AttentionRecord) -> Tensor:
     scores = torch.einsum("hd,hkd->hk", record.q[0, :, last], record.keys[0]) * record.scaling
     if record.bias is not None:
         scores = scores + record.bias.expand(record.shape)[0, :, last]
-    seen = record.visible()
-    hidden = torch.zeros_like(scores, dtype=torch.bool)
-    if seen is not None:
-        hidden = ~seen.expand(record.shape)[0, :, last]
+    hidden = ~record.sight().expand(record.shape)[0, :, last]
     spread = scores.amax(-1) - scores.amin(-1)
     flat = spread <= 1e-4 * scores.abs().amax(-1).clamp(min=1e-30)
     return scores.masked_fill(hidden | flat[:, None], torch.nan).flip(-1)

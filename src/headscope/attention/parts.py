@@ -151,10 +151,7 @@ def assemble(
 def seen_by(record: AttentionRecord, row: int) -> Bools:
     """Which keys each query of a batch's row can see, ``[head query key]``; ``[1 query key]`` where heads agree."""
     _, _, queries, keys = record.shape
-    seen = record.visible()
-    if seen is None:
-        return np.ones((1, queries, keys), np.bool_)
-    seen = seen[(None,) * (4 - seen.ndim)]
+    seen = record.sight()
     return agreed(seen[min(row, len(seen) - 1)].expand(-1, queries, keys).cpu().numpy())
 
 

@@ -150,10 +150,7 @@ def call_of(read: Read, part: str, head: Head) -> LinearCall:
 
 def visible(record: AttentionRecord, head: int) -> Bools:
     """Which keys each query of a head sees, ``[query key]``."""
-    seen = record.visible()
-    if seen is None:
-        return np.ones(record.shape[2:], np.bool_)
-    return seen[(None,) * (4 - seen.ndim)].expand(record.shape)[0, head].cpu().numpy()
+    return record.sight().expand(record.shape)[0, head].cpu().numpy()
 
 
 def compared(keys: Tokens, seen: Bools, *, causal: bool) -> Bools:

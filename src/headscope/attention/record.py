@@ -134,6 +134,12 @@ class AttentionRecord:
             seen = lower if seen is None else seen & lower
         return seen
 
+    def sight(self, rows: slice = slice(None)) -> Tensor:
+        """The same with all four axes, each of size 1 where it does not matter, and where all of them are seen."""
+        seen = self.visible(rows)
+        seen = torch.ones((), dtype=torch.bool, device=self.q.device) if seen is None else seen
+        return seen[(None,) * (4 - seen.ndim)]
+
     def scores(self, rows: slice = slice(None)) -> Tensor:
         """What softmax is taken of, ``[batch head query key]``; hidden keys have −inf or the model's own number."""
         scores = (self.q[..., rows, :] @ self.keys.transpose(-1, -2)) * self.scaling
@@ -190,8 +196,7 @@ class AttentionRecord:
 
         Of a call that cannot be recomputed (`followed`), the model's own weights are put to sum to 1 again.
         """
-        visible, mask = self.visible(), self.mask
-        seen = seen if visible is None else seen & visible
+        mask, seen = self.mask, seen & self.sight()
         # A mask of floats may hold more than what is hidden; a row of which all is hidden by a large number is even.
         mask = seen if mask is None or mask.dtype == torch.bool else torch.where(seen, mask, -torch.inf)
         given = None

@@ -159,10 +159,7 @@ class WhatIf:
         return None if self.deed == "hide" and bool(seen.all()) else seen
 
     def _changed(self, record: AttentionRecord, weights: Tensor) -> Tensor:
-        seen = record.visible()
-        there = (torch.ones((), dtype=torch.bool, device=weights.device) if seen is None else seen).expand_as(
-            weights
-        )
+        there = record.sight().expand_as(weights)
         total = weights.sum(-1, keepdim=True)
         if self.deed == "off":
             return torch.zeros_like(weights)

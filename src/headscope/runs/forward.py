@@ -58,6 +58,15 @@ def foreign(record: AttentionRecord, inputs: Sequence[Tokens]) -> bool:
     return record.kind == "cross" or (holds and of_tower(record.module))
 
 
+def seen_within(record: AttentionRecord, lengths: Sequence[int]) -> Tensor:
+    """Which keys each query sees, padding left out, ``[input head|1 query key]``."""
+    _, _, queries, keys = record.shape
+    device = record.q.device
+    there = torch.arange(keys, device=device) < torch.tensor(lengths, device=device)[:, None]
+    counted = there[:, None, None] & record.sight()
+    return counted & there[:, None, :, None] if queries == keys else counted
+
+
 def expect_square(
     record: AttentionRecord, inputs: int, tokens: int, layers: Container[int | None] = ()
 ) -> None:
@@ -251,10 +260,7 @@ def word_maps(
         weights = weights_of(record, model, batch)
         on_layer(record.layer, units.given(units.received(weights))[:, :, :width].cpu().numpy())
         if sight is not None:
-            seen = record.visible()
-            seen = (
-                torch.ones_like(weights[:, :1]) if seen is None else seen[(None,) * (4 - seen.ndim)].float()
-            )
+            seen = record.sight().float()
             seen = units.given(units.received(seen.expand(len(batch), -1, *weights.shape[2:]))) > 0
             sight(record.layer, seen[:, :, :width, :width].cpu().numpy())
 

@@ -294,11 +294,10 @@ class RowSums:
         return self._by_mask[key][1]
 
     def _kind_seen(self, record: AttentionRecord) -> _LayerKind:
-        seen = record.visible()
-        assert seen is not None
+        seen = record.sight()
         there = torch.arange(self._width, device=seen.device) < self._lengths.to(seen.device)[:, None]
         pairs = (there[:, :, None] & there[:, None])[:, None]
-        seen = seen[(None,) * (4 - seen.ndim)] & pairs
+        seen = seen & pairs
         seen = seen[:, :1] if bool((seen == seen[:, :1]).all()) else seen
         if not self._kinds:
             self._kinds.append((self._plain, pairs.tril() if self._causal else pairs))

@@ -37,7 +37,7 @@ from headscope.measures.surface import SMOOTHING, Preset, prepared
 from headscope.models import Model
 from headscope.models.weights import LARGE, expect_finite, not_finite, size_of
 from headscope.runs.batches import tokens_of, worked
-from headscope.runs.forward import foreign, forward, hand_back
+from headscope.runs.forward import foreign, forward, hand_back, seen_within
 from headscope.runs.rows import Found, RowSums, by_matrix, side_by_side
 
 GRADIENT_WEIGHTS = 1 << 25
@@ -123,7 +123,10 @@ def slopes_of(batch: Prepared) -> tuple[Tensor, list[AttentionRecord], list[Tens
             slopes: Sequence[Tensor] = [torch.zeros_like(weights) for weights in given]
         else:
             slopes = torch.autograd.grad(numbers.sum(), given, allow_unused=True, materialize_grads=True)
-    hidden = [slope * _seen(record, batch.tokens) for slope, record in zip(slopes, records, strict=True)]
+    hidden = [
+        slope * seen_within(record, [*map(len, batch.tokens)])
+        for slope, record in zip(slopes, records, strict=True)
+    ]
     return (
         numbers.detach(),
         [_light(record, slope) for record, slope in zip(records, slopes, strict=True)],
@@ -181,21 +184,6 @@ def parts(model: Model, inputs: Sequence[Tokens], most: int = 0) -> list[slice]:
         runs.append(slice(start, stop))
         start = stop
     return runs
-
-
-def _seen(record: AttentionRecord, tokens: Sequence[Tokens]) -> Tensor:
-    """Which weights count ``[batch|1 head|1 query key]``: no padding, nothing hidden."""
-    _, _, queries, keys = record.shape
-    device = record.q.device
-    seen = (
-        torch.arange(keys, device=device)
-        < torch.tensor([len(item) for item in tokens], device=device)[:, None]
-    )
-    counted = seen[:, None, None, :]
-    if queries == keys:
-        counted = counted & seen[:, None, :, None]
-    visible = record.visible()
-    return counted if visible is None else counted & visible
 
 
 def _light(record: AttentionRecord, slope: Tensor) -> AttentionRecord:

@@ -141,8 +141,7 @@ def _run(model: Model, batch: list[Example], tokens: int, layers: list[int]) -> 
             raise RefusedError(f"{record.module}: expected one self-attention a layer over whole inputs")
         rows = slice(0, tokens)
         corners[record.layer] = record.weights(rows)[..., :tokens].double().cpu().numpy()
-        seen = record.visible(rows)
-        seen = torch.ones(1, 1, tokens, record.shape[3]) if seen is None else seen[(None,) * (4 - seen.ndim)]
+        seen = record.sight(rows).expand(-1, -1, tokens, record.shape[3])
         uniform = (seen.double() / seen.sum(-1, keepdim=True)).mean(1).cpu().numpy()
         even[record.layer] = np.broadcast_to(uniform[..., :tokens], (len(given), tokens, tokens))
 

@@ -25,7 +25,7 @@ from headscope.measures.sums import Documents, Sums
 from headscope.measures.surface import SMOOTHING
 from headscope.models import Model
 from headscope.runs.batches import examples, over_blocks, tokens_of, worked
-from headscope.runs.forward import self_attention
+from headscope.runs.forward import seen_within, self_attention
 from headscope.runs.options import RunOptions
 from headscope.runs.rows import Found, RowSums
 
@@ -235,7 +235,7 @@ class Profiles:
         self, record: AttentionRecord, lengths: Sequence[int], known: Sequence[OffsetTotals] = ()
     ) -> OffsetTotals:
         """Take in one layer's weights over inputs of these lengths; `known` as in `Seen.of`."""
-        layer, pairs = record.layer, _seen(record, lengths)
+        layer, pairs = record.layer, seen_within(record, lengths)
         weights = record.weights() * pairs
         given, seen = (tensor.sum(0, dtype=torch.float64) for tensor in (weights, pairs))
         for kept, summed in ((self._given, given), (self._seen, seen.expand_as(given))):
@@ -253,15 +253,6 @@ class Profiles:
         sums = given.sum(-1, keepdim=True)
         given /= torch.where(sums > 0, sums, 1.0)
         return given if seen.totals is None else given.mul_(seen.totals[..., None])
-
-
-def _seen(record: AttentionRecord, lengths: Sequence[int]) -> Tensor:
-    """Which keys each query sees, padding left out, ``[input head|1 query key]``."""
-    device = record.q.device
-    inside = torch.arange(record.shape[-1], device=device) < torch.tensor(lengths, device=device)[:, None]
-    pairs = (inside[:, :, None] & inside[:, None])[:, None]
-    seen = record.visible()
-    return pairs if seen is None else pairs & seen
 
 
 def _offsets(width: int) -> Tensor:

@@ -160,7 +160,7 @@ def writes(
             best, preferred = logits[most].topk(k), circuit.scores[number][most].topk(keys)
             sizes["logit"][spot], sizes["score"][spot][:, :keys] = best.values.cpu(), preferred.values.cpu()
             token[spot] = [piece(ids[which]) for which in most]
-            ranks: list[Any] = [cast("Any", top.indices).tolist() for top in (best, preferred)]
+            ranks: list[list[list[int]]] = [cast("Any", top.indices).tolist() for top in (best, preferred)]
             names["promoted"][spot] = [[*map(piece, row)] for row in ranks[0]]
             names["preferred"][spot][:, :keys] = [[piece(ids[which]) for which in row] for row in ranks[1]]
             by_offset = circuit.offsets[number].cpu().numpy()
