@@ -248,7 +248,7 @@ def line(
         started = time.perf_counter()
         with (
             unwatched(),
-            as_worker(workers),
+            threads(workers.threads),
             warnings.catch_warnings(action="ignore", category=HeadscopeWarning),
         ):  # the run says it
             work(sample[:size])
@@ -275,10 +275,10 @@ def line(
 
 
 @contextmanager
-def as_worker(workers: Engine) -> Generator[None]:
-    """Within it torch has as many threads as in a worker."""
+def threads(count: int | None) -> Generator[None]:
+    """Within it torch has so many threads, such as those of a worker; None: as many as before."""
     before = torch.get_num_threads()
-    torch.set_num_threads(workers.threads or before)
+    torch.set_num_threads(count or before)
     try:
         yield
     finally:

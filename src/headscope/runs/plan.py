@@ -12,8 +12,6 @@ from __future__ import annotations
 import math
 import pickle
 import time
-from collections.abc import Generator
-from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from itertools import islice, pairwise
 
@@ -30,7 +28,7 @@ from headscope.runs.blocks import BYTES as BLOCK_BYTES
 from headscope.runs.blocks import Batched, CorpusBlocks, Encoded, reader_for
 from headscope.runs.checkpoint import Outcome
 from headscope.runs.engines.dispatch import BYTES, WINDOW
-from headscope.runs.estimate import ahead, disk_size, duration, peak_memory
+from headscope.runs.estimate import ahead, disk_size, duration, peak_memory, threads
 from headscope.runs.forward import forward
 from headscope.runs.task import Task
 
@@ -99,18 +97,7 @@ def plan(costs: Costs, tokens: float, workers: int, cores: int | None = None) ->
     )
 
 
-@contextmanager
-def _one_thread() -> Generator[None]:
-    """Let torch have one thread, as a worker has."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
-@_one_thread()
+@threads(1)
 def measured(model: Model, corpus: Corpus, blocks: int = 4) -> Costs:
     """What the first blocks of a corpus cost here; the very first warms up where there are others.
 

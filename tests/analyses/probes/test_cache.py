@@ -53,7 +53,7 @@ def test_another_run_and_broken_files_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "maps-00000000.safetensors"
     with pytest.raises(
         InputError,
-        match=rf"^{re.escape(str(file))}: is of another run; expected the same model\. Give another",
+        match=rf"^{re.escape(str(file))}: is of another run: model: expected b, found a\. Give another",
     ):
         store(tmp_path, model="b")
     with pytest.raises(InputError, match=r"safetensors: expected sentences from 0 on, found others$"):

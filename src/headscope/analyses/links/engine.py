@@ -23,7 +23,7 @@ from headscope.analyses.links.questions import (
     directions_of,
     question,
 )
-from headscope.analyses.links.sums import FIGURES, IN_REGIONS, LinkSums, added
+from headscope.analyses.links.sums import LinkSums, added, by_layer
 from headscope.attention.record import AttentionRecord
 from headscope.core.arrays import Bools, Floats
 from headscope.core.heads import Head
@@ -374,22 +374,15 @@ class _Reader:
         reads: list[Any] = [self._layers[layer].get(name) for layer in layers]
         if reads[0] is None:
             return None
-        padded = np.zeros((len(self._engine.ways), len(layers), heads, size), reads[0].dtype)
-        for row, values in enumerate(reads):
-            padded[:, row, : values.shape[2]] = values[:, place, :, :size]
-        return padded
+        return by_layer([read[:, place, :, :size] for read in reads], heads, 1)
 
     def figures(self) -> dict[str, Floats]:
         """The sums of each label, ``[figure way layer head]``."""
         if self.by_label is None:
             return {}
         layers, heads = self.shape
-        figures = (*FIGURES, *IN_REGIONS) if self._engine.sees else FIGURES
-        sums = np.zeros((len(self._labels), len(figures), len(self._engine.ways), len(layers), heads))
-        for row, layer in enumerate(layers):
-            values = self._layers[layer]["figures"]  # [figure way head label]
-            sums[:, :, :, row, : values.shape[2]] = values.transpose(3, 0, 1, 2)
-        return dict(zip(self._labels, sums, strict=True))
+        figures = (self._layers[layer]["figures"].transpose(3, 0, 1, 2) for layer in layers)
+        return dict(zip(self._labels, by_layer(figures, heads, 3), strict=True))
 
 
 def _stacked(tensors: Iterable[Tensor]) -> Maps:

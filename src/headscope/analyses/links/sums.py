@@ -37,6 +37,18 @@ def added(first: Mapping[str, Floats], second: Mapping[str, Floats]) -> dict[str
     }
 
 
+def by_layer(layers: Iterable[np.ndarray], heads: int, axis: int) -> np.ndarray:
+    """Layers along a new axis before that of their heads, with 0 for heads that a layer does not have."""
+    missing = [(layer, [(0, 0)] * axis + [(0, heads - layer.shape[axis])]) for layer in layers]
+    return np.stack(
+        [
+            np.pad(layer, more + [(0, 0)] * (layer.ndim - axis - 1)) if more[-1][1] else layer
+            for layer, more in missing
+        ],
+        axis,
+    )
+
+
 class LinkSums:
     """Which choices are right, source by source, of all heads and of baselines.
 
@@ -116,14 +128,6 @@ class LinkSums:
             answers = self.answers if other is None else self.others[other]
             answers.add(labels, bits, self.count if cluster is None else cluster, shares)
         self.count += other is None
-
-    def padded(self, layers: Iterable[Bools]) -> Bools:
-        """Layers ``[way head source]`` as ``[way layer head source]``."""
-        arrays = list(layers)
-        right = np.zeros((*self.shape, arrays[0].shape[-1]), np.bool_)
-        for layer, array in enumerate(arrays):
-            right[:, layer, : array.shape[1]] = array
-        return right
 
     def means(self, labels: Collection[str]) -> dict[str, Floats]:
         """The mean of each figure over the sources of some labels that are asked, and how many, ``[way layer head]``.

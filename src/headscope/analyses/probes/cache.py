@@ -20,6 +20,7 @@ from torch import Tensor
 
 from headscope.core.arrays import Ints
 from headscope.errors import InputError, RefusedError
+from headscope.runs.checkpoint import difference
 from headscope.runs.safefile import decode, naming, write
 
 Precision = Literal["uint8", "float16", "float32"]
@@ -124,13 +125,8 @@ class Store:
 
 def check_run(path: Path, written: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
     """Raise `InputError` where a file is not of the run that is expected."""
-    expected = json.loads(json.dumps(expected))
-    names = sorted({*written, *expected})
-    differing = [name for name in names if written.get(name) != expected.get(name)]
-    if differing:
-        raise InputError(
-            f"{path}: is of another run; expected the same {', '.join(differing)}. Give another folder"
-        )
+    if differs := difference(json.loads(json.dumps(expected)), written):
+        raise InputError(f"{path}: is of another run: {differs}. Give another folder")
 
 
 def kept(values: np.ndarray, precision: Precision, what: str) -> np.ndarray:

@@ -46,10 +46,10 @@ from headscope.runs.estimate import (
     RUN,
     Inputs,
     ahead,
-    as_worker,
     disk_size,
     duration,
     peak_memory,
+    threads,
     unwatched,
     where,
 )
@@ -423,7 +423,7 @@ def estimate(
 
     def timed(folder: str, epochs: int, size: int = RUN) -> float:
         started = time.perf_counter()
-        with unwatched(), as_worker(workers):
+        with unwatched(), threads(workers.threads):
             probe(model, *(sample[:size] for sample in samples), epochs=epochs, resume=folder, **options)
         return time.perf_counter() - started
 

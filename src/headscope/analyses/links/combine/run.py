@@ -32,6 +32,7 @@ from headscope.analyses.links.combine.statistics import (
 from headscope.analyses.links.engine import Answered, Maps
 from headscope.analyses.links.questions import ALL, DIRECTIONS, AskedExample, Axis, Direction, ReadDirection
 from headscope.analyses.links.run import Kinds, Links
+from headscope.analyses.links.sums import by_layer
 from headscope.analyses.result import returns_result
 from headscope.core.arrays import Arrays, Floats
 from headscope.core.validation import Count, Seed, validated
@@ -407,10 +408,9 @@ def directed(answered: Answered, directions: Sequence[str], heads: int) -> Itera
         allowed = np.logical_or.reduce([mask[there] for read in reads for mask in read.allowed.values()])
         features = np.zeros((len(directions), len(maps), heads, *allowed.shape), np.float32)
         for place, name in enumerate(directions):
-            for layer, weights in enumerate(maps):
-                if name in side:
-                    lines = weights[:, rows] if name == "row" else weights[:, :, rows].swapaxes(1, 2)
-                    features[place, layer, : len(weights)] = lines
+            if name in side:
+                turned = maps if name == "row" else [of.swapaxes(1, 2) for of in maps]
+                features[place] = by_layer((of[:, rows] for of in turned), heads, 0)
         yield CandidatePairs(
             [asked.labels[source] for source in there.tolist()],
             np.arange(len(there)),
@@ -445,9 +445,9 @@ def undirected(answered: Answered, apart: int, heads: int) -> Iterator[Candidate
         labels += [label] * len(kept)
     target = np.concatenate(targets)
     times = len(target) // len(kept)
-    features = np.zeros((len(maps), heads, len(kept), len(kept)), np.float32)
-    for layer, weights in enumerate(maps):
-        features[layer, : len(weights)] = symmetrised(weights[:, kept][:, :, kept])
+    features = by_layer((symmetrised(of[:, kept][:, :, kept]) for of in maps), heads, 0).astype(
+        np.float32, copy=False
+    )
     yield CandidatePairs(
         labels,
         np.tile(np.arange(len(kept)), times),

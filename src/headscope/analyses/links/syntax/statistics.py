@@ -17,7 +17,7 @@ import xarray as xr
 
 from headscope.analyses.links.questions import ALL
 from headscope.analyses.links.statistics import CHOSEN, HEADS, accuracies, best_heads, by_label, heads_of
-from headscope.analyses.links.sums import LinkSums
+from headscope.analyses.links.sums import LinkSums, by_layer
 from headscope.core import lazy
 from headscope.core.arrays import Bools, Ints
 from headscope.errors import InputError
@@ -173,6 +173,6 @@ def instances(sums: LinkSums, layers: Sequence[Bools], heads: Ints) -> tuple[lis
     chains = [right(chain, heads) for chain in by_offsets(len(heads), CHAINS)]
     kept = heads >= 0
     labels = np.repeat([UAS, UUAS], kept.sum()).tolist()
-    edges_right = [sums.padded([layer[kind][..., kept] for layer in layers]) for kind in range(2)]
+    edges_right = [by_layer([layer[kind][..., kept] for layer in layers], sums.heads, 1) for kind in range(2)]
     baselines = [[chain[kind][kept] for chain in chains] for kind in range(2)]
     return labels, np.concatenate(edges_right, -1), np.concatenate(baselines, -1)
