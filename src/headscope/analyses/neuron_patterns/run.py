@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]  # pyright: ignore[reportMissingTypeStubs]
 
 from headscope.attention.neurons import capture_with_neurons
-from headscope.attention.one import tokens_of
+from headscope.attention.one import tokens_of as read
 from headscope.core.arrays import Bools, Floats
 from headscope.core.heads import Head
 from headscope.core.maps import AttentionMaps
@@ -20,7 +19,7 @@ from headscope.core.validation import Count, validated
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
 from headscope.models import Model
-from headscope.runs.batches import examples
+from headscope.runs.batches import examples, tokens_of
 from headscope.runs.progress import bar
 
 COLUMNS = (
@@ -67,59 +66,41 @@ def patterns(tokens: Tokens, sight: Bools) -> dict[str, PatternPairs]:
     return pairs
 
 
-@dataclass
-class PatternSums:
-    """Sums over rows of one pattern in one layer; `add` takes in one input.
-
-    Attributes:
-        rows: how many rows counted.
-        parts: what each dimension adds, ``[head dim]``.
-        weight: attention to the keys inside ``[head]``.
-        breadth: over how many of the keys inside it is spread, as a share of them ``[head]``.
-        positive: positive products inside and outside, as shares of the row's ``[2 head]``.
-        keys: dimensions that hold `CARRY` of a key's squared length, of keys inside and outside ``[2 head]``.
-        at: the same as `rows`, `weight` and the score difference, of rows that are delimiters.
-    """
-
-    heads: int
-    size: int
-    rows: int = 0
-    at: int = 0
-
-    def __post_init__(self) -> None:
-        self.parts: Floats = np.zeros((self.heads, self.size))
-        self.weight, self.breadth, self.weight_at, self.score_at = np.zeros((4, self.heads))
-        self.positive, self.keys = np.zeros((2, 2, self.heads))
-
-    def add(
-        self, q: Floats, k: Floats, scaling: float, weights: Floats, pairs: PatternPairs, delimiters: Bools
-    ) -> None:
-        """Take in one input: ``q [head query dim]``, ``k [head key dim]``, ``weights [head query key]``.
-
-        Rows that are delimiters are kept apart.
-        """
-        alive: Bools = np.logical_and(pairs.inside.any(1), pairs.outside.any(1))
-        inside, outside = _means(pairs.inside & alive[:, None]), _means(pairs.outside & alive[:, None])
-        added = scaling * q * ((inside - outside) @ k)  # [head query dim]
-        mass = (weights * pairs.inside).sum(-1)
-        plain, at = alive & ~delimiters, alive & delimiters
-        self.rows += int(plain.sum())
-        self.at += int(at.sum())
-        self.parts += added[:, plain].sum(1)
-        self.weight += mass[:, plain].sum(1)
-        self.breadth += _breadth(weights[:, plain], pairs.inside[plain]).sum(1)
-        self.weight_at += mass[:, at].sum(1)
-        self.score_at += added[:, at].sum((1, 2))
-        agree = ((q > 0) * 1.0) @ ((k > 0) * 1.0).swapaxes(1, 2) + ((q < 0) * 1.0) @ ((k < 0) * 1.0).swapaxes(
-            1, 2
-        )
-        spread = _needed(k**2)
-        for side, share in enumerate((inside, outside)):
-            self.positive[side] += (agree * share)[:, plain].sum((1, 2)) / self.size
-            self.keys[side] += (spread[:, None] * share)[:, plain].sum((1, 2))
+Sums = dict[str, Any]
+"""Sums over rows of one pattern in one layer, by what they are of: ``rows`` that count; ``parts``, what each dimension
+adds ``[head dim]``; ``weight``, attention to the keys inside, and ``breadth``, over what share of these it is spread
+``[head]``; ``positive`` products inside and outside, as shares of the row's, and ``keys``, dimensions that hold `CARRY`
+of the squared length of keys inside and outside ``[2 head]``; and of rows that are delimiters, which the others leave
+out, how many there are ``at``, ``weight_at`` and ``score_at``, the score difference."""
 
 
-def table(sums_by_pattern: Mapping[tuple[int, str], PatternSums]) -> pd.DataFrame:
+def sums_over_rows(
+    q: Floats, k: Floats, scaling: float, weights: Floats, pairs: PatternPairs, delimiters: Bools
+) -> Sums:
+    """The sums of one input: ``q [head query dim]``, ``k [head key dim]``, ``weights [head query key]``."""
+    alive: Bools = np.logical_and(pairs.inside.any(1), pairs.outside.any(1))
+    inside, outside = _means(pairs.inside & alive[:, None]), _means(pairs.outside & alive[:, None])
+    added = scaling * q * ((inside - outside) @ k)  # [head query dim]
+    mass = (weights * pairs.inside).sum(-1)
+    plain, at = alive & ~delimiters, alive & delimiters
+    agree = ((q > 0) * 1.0) @ ((k > 0) * 1.0).swapaxes(1, 2) + ((q < 0) * 1.0) @ ((k < 0) * 1.0).swapaxes(
+        1, 2
+    )
+    spread, sides = _needed(k**2), (inside, outside)
+    return {
+        "rows": int(plain.sum()),
+        "at": int(at.sum()),
+        "parts": added[:, plain].sum(1),
+        "weight": mass[:, plain].sum(1),
+        "breadth": _breadth(weights[:, plain], pairs.inside[plain]).sum(1),
+        "weight_at": mass[:, at].sum(1),
+        "score_at": added[:, at].sum((1, 2)),
+        "positive": np.stack([(agree * share)[:, plain].sum((1, 2)) / q.shape[2] for share in sides]),
+        "keys": np.stack([(spread[:, None] * share)[:, plain].sum((1, 2)) for share in sides]),
+    }
+
+
+def table(sums_by_pattern: Mapping[tuple[int, str], Sums]) -> pd.DataFrame:
     """One row a head and pattern, from the sums by layer and pattern, with `COLUMNS`:
 
     - ``rank``: of the head among all heads in the pattern, 1 for the first: by ``weight``, and for ``bag_of_words`` by
@@ -138,30 +119,30 @@ def table(sums_by_pattern: Mapping[tuple[int, str], PatternSums]) -> pd.DataFram
     """
     frames: list[pd.DataFrame] = []
     for (layer, pattern), sums in sums_by_pattern.items():
-        if not sums.rows:
+        if not (count := sums["rows"]):
             continue
-        means = sums.parts / sums.rows
+        means = sums["parts"] / count
         orders = [carrying(parts) for parts in means]
-        at = sums.at or np.nan
+        at, (heads, size) = sums["at"] or np.nan, means.shape
         columns: dict[str, Any] = {
             "layer": layer,
-            "head": np.arange(sums.heads),
-            "paper": [Head(layer, head).paper for head in range(sums.heads)],
+            "head": np.arange(heads),
+            "paper": [Head(layer, head).paper for head in range(heads)],
             "pattern": pattern,
             "rank": 0,
-            "weight": sums.weight / sums.rows,
-            "breadth": sums.breadth / sums.rows,
+            "weight": sums["weight"] / count,
+            "breadth": sums["breadth"] / count,
             "score": [parts.sum() for parts in means],
             "dimensions": [float(len(order)) if order else np.nan for order in orders],
-            "of": sums.size,
+            "of": size,
             "which": [" ".join(map(str, order)) for order in orders],
-            "positive_inside": sums.positive[0] / sums.rows,
-            "positive_outside": sums.positive[1] / sums.rows,
-            "key_dimensions": sums.keys[0] / sums.rows,
-            "key_dimensions_outside": sums.keys[1] / sums.rows,
-            "weight_at_delimiter": sums.weight_at / at,
-            "score_at_delimiter": sums.score_at / at,
-            "n": sums.rows,
+            "positive_inside": sums["positive"][0] / count,
+            "positive_outside": sums["positive"][1] / count,
+            "key_dimensions": sums["keys"][0] / count,
+            "key_dimensions_outside": sums["keys"][1] / count,
+            "weight_at_delimiter": sums["weight_at"] / at,
+            "score_at_delimiter": sums["score_at"] / at,
+            "n": count,
         }
         frames.append(pd.DataFrame(columns))
     if not frames:
@@ -187,10 +168,10 @@ def carrying(parts: Floats, share: float = CARRY) -> list[int]:
 
 
 def sums_of(
-    inputs: Sequence[tuple[AttentionMaps, Neurons]], into: dict[tuple[int, str], PatternSums] | None = None
-) -> dict[tuple[int, str], PatternSums]:
+    inputs: Iterable[tuple[AttentionMaps, Neurons]],
+) -> dict[tuple[int, str], Sums]:
     """The sums of some inputs' maps and neurons, by the model's index of the layer and by pattern."""
-    sums = {} if into is None else into
+    sums: dict[tuple[int, str], Sums] = {}
     for maps, neurons in inputs:
         tokens = maps.query
         delimiters = tokens.classes.get("sep", np.zeros(len(tokens), np.bool_))
@@ -200,8 +181,9 @@ def sums_of(
             k = np.repeat(neurons.k[position].astype(np.float64), neurons.groups(position), 0)
             weights = maps.layers[position].astype(np.float64)
             for name, pairs in named.items():
-                pattern = sums.setdefault((layer, name), PatternSums(len(q), q.shape[2]))
-                pattern.add(q, k, neurons.scaling[position], weights, pairs, delimiters)
+                total = sums.setdefault((layer, name), {})
+                rows = sums_over_rows(q, k, neurons.scaling[position], weights, pairs, delimiters)
+                total.update({figure: total.get(figure, 0) + part for figure, part in rows.items()})
     return sums
 
 
@@ -247,7 +229,7 @@ def neuron_patterns(
         progress: show progress on stderr.
 
     Raises:
-        InputError: an encoder-decoder, or a corpus without inputs or without any of the patterns.
+        InputError: an encoder-decoder, or a corpus without any of the patterns.
 
     >>> rows = neuron_patterns(headscope.load(), ("The cat sat.", "It was tired."))
     >>> best = rows[rows.pattern == "next_token"].nlargest(1, "weight")
@@ -257,22 +239,20 @@ def neuron_patterns(
     if model.encoder_decoder:
         raise InputError(f"{model.name}: expected a model of one part, found an encoder-decoder")
     if isinstance(corpus, (str, tuple, Tokens)):
-        corpus = [Example(tokens=tokens_of(model, corpus), source="text")]
-    sums: dict[tuple[int, str], PatternSums] = {}
-    read = 0
-    with bar(corpus, limit, progress, "neurons") as done:
-        for example in examples(model, corpus, limit):
-            if example.tokens is None:
-                raise example.error("expected an example with tokens: give corpus.encoded(model)")
-            maps, neurons = capture_with_neurons(model, example.tokens)
-            if not isinstance(maps, AttentionMaps):
-                raise InputError(f"{model.name}: expected a model of one part, found {', '.join(neurons)}")
-            sums_of([(maps, neurons["self"])], sums)
-            read += 1
-            done(1)
-    if not read:
-        raise InputError("corpus: expected at least one input, found none")
-    rows = table(dict(sorted(sums.items())))
+        corpus = [Example(tokens=read(model, corpus), source="text")]
+
+    def captured() -> Iterator[tuple[AttentionMaps, Neurons]]:
+        with bar(corpus, limit, progress, "neurons") as done:
+            for example in examples(model, corpus, limit):
+                maps, neurons = capture_with_neurons(model, tokens_of(example))
+                if not isinstance(maps, AttentionMaps):
+                    raise InputError(
+                        f"{model.name}: expected a model of one part, found {', '.join(neurons)}"
+                    )
+                yield maps, neurons["self"]
+                done(1)
+
+    rows = table(dict(sorted(sums_of(captured()).items())))
     if not len(rows):
         raise InputError("corpus: expected an input of two tokens or more, found none")
     return rows
