@@ -6,18 +6,18 @@ runs and by gradients, not by the names of its parts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from headscope.attention.linear import HeadWriter, LinearCall, StreamLayer
 from headscope.attention.one import output_of, prepare
 from headscope.attention.record import AttentionRecord
-from headscope.attention.recording import Hooks, entered, entering
+from headscope.attention.recording import Hooks, entered
 from headscope.attention.residual import (
     FrozenNorm,
     at_the_end,
@@ -131,19 +131,12 @@ def circuits(model: Model, ids: Sequence[int], offsets: int) -> Circuits:
 
 def _records(model: Model, calls: Sequence[LinearCall], given: Sequence[Tensor]) -> list[AttentionRecord]:
     """The attention calls where each is given something else than its layer holds ``[batch token stream]``."""
-
-    def replacing(instead: Tensor) -> Callable[..., Any]:
-        def replace(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            return entering(instead, args, kwargs)
-
-        return replace
-
     records: list[AttentionRecord] = []
     ids = torch.zeros(given[0].shape[:2], dtype=torch.long, device=given[0].device)
     ready = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
     with torch.no_grad(), Hooks() as hooks:
         for call, inputs in zip(calls, given, strict=True):
-            hooks.before(call.attention, replacing(inputs))
+            hooks.on_entry(call.attention, lambda _, inputs=inputs: inputs)
         output_of(model, ready, records.append)
     return sorted(records, key=lambda record: record.layer)
 

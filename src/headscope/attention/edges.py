@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from headscope.attention.linear import PLACED, TOKEN, Enough, Site, block_of
 from headscope.attention.one import output_of
-from headscope.attention.recording import Hooks, afresh, entered, entering, evaluating, first, with_first
+from headscope.attention.recording import Hooks, afresh, entered, entering, evaluating, first
 from headscope.attention.residual import Outputs, no_stream
 from headscope.core.heads import Head
 from headscope.models.model import Model
@@ -59,14 +59,10 @@ class _MixerPart:
 
     def change(self, hooks: Hooks, rows: int, change: Callable[[Tensor], Tensor]) -> None:
         """Let `change` see and change the outputs ``[batch query head dim]``, in batches of so many rows."""
-
-        def leave(_: nn.Module, __: Any, ___: Any, output: Any) -> Any:
-            return with_first(output, change(first(output)[:, :, None])[:, :, 0])
-
         if isinstance(self.of, Site):
             self.of.change(hooks, rows, change)
         else:
-            hooks.after(self.of, leave)
+            hooks.on_exit(self.of, lambda output: change(output[:, :, None])[:, :, 0])
 
     def added(self, z: Tensor) -> Tensor:
         """What each head adds to the stream ``[head batch query stream]``, of outputs ``[batch query head dim]``."""
@@ -359,13 +355,12 @@ class Graph:
             run.before.append(leaf(stream))
             return entering(run.before[-1], args, kwargs)
 
-        def leave(_: nn.Module, __: Any, ___: Any, output: Any) -> Any:
-            stream = first(output)
+        def leave(stream: Tensor) -> Tensor | None:
             run.after.append(stream)
             if len(run.after) < len(self._blocks):
                 return None
             run.last = leaf(stream if last is None else last)
-            return with_first(output, run.last)
+            return run.last
 
         def change(key: Key, z: Tensor) -> Tensor:
             run.z[key], run.leaves[key] = z, leaf(z)
@@ -374,7 +369,7 @@ class Graph:
         with self._changing(change, len(next(iter(ready.values())))) as hooks:
             for block in self._blocks:
                 hooks.before(block, enter)
-                hooks.after(block, leave)
+                hooks.on_exit(block, leave)
             run.logits = output_of(self._model, ready).logits
         return run
 

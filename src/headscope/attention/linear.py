@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, cast
 
 import torch
@@ -21,7 +22,7 @@ from headscope.attention.mixers import MIXER
 from headscope.attention.neurons import matrix_of
 from headscope.attention.operations import PERMUTE, RESHAPE, SAME, tensors
 from headscope.attention.record import AttentionRecord
-from headscope.attention.recording import Hooks, afresh, entered, entering, first, with_first
+from headscope.attention.recording import Hooks, afresh, entered, first, with_first
 from headscope.attention.watch import storage
 from headscope.models.weights import held
 
@@ -118,12 +119,11 @@ class Site:
     def change(self, hooks: Hooks, rows: int, change: Callable[[Tensor], Tensor]) -> None:
         """Let `change` see and change what enters W_O, ``[batch query head dim]``, in batches of so many rows."""
 
-        def enter(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            new = change(args[0].reshape(rows, -1, self.heads, args[0].shape[-1] // self.heads))
-            return entering(new.reshape(args[0].shape), args, kwargs)
+        def enter(z: Tensor) -> Tensor:
+            return change(z.reshape(rows, -1, self.heads, z.shape[-1] // self.heads)).reshape(z.shape)
 
         assert self.projection is not None
-        hooks.before(self.projection, enter)
+        hooks.on_entry(self.projection, enter)
 
 
 @dataclass(eq=False)
@@ -323,7 +323,7 @@ class Pass(TorchFunctionMode):
         layers = layers_of(self.module, {site.pile for site in self.sites.values()})
         with Hooks() as hooks:
             for layer, pile, number in layers:
-                hooks.before(layer, self._begins(pile, number))
+                hooks.on_entry(layer, partial(self._begins, pile, number))
             if self.unembeds is not None:
                 within = {part for layer, _, _ in layers for part in layer.modules()}
                 outside = {part for part in self.module.modules() if not any(part.children())} - within
@@ -331,41 +331,36 @@ class Pass(TorchFunctionMode):
                     hooks.after(part, self._ran)
                 hooks.before(self.unembeds, self._opens)
                 hooks.after(self.unembeds, self._closes)
-                hooks.after(layers[-1][0], self._ends)
+                hooks.on_exit(layers[-1][0], self._ends)
             for site in {id(site.attention): site for site in self.sites.values()}.values():
                 hooks.before(site.attention, self._enters)
                 if site.projection is not None:
                     hooks.after(site.projection, self._projected)
-                hooks.after(site.attention, self._leaves(site))
+                hooks.on_exit(site.attention, partial(self._leaves, site))
             for mixer, kind in self.mixers.items():
-                hooks.before(mixer, self._mixes(kind))
+                hooks.before(mixer, partial(self._mixes, kind))
                 hooks.after(mixer, self._mixed)
             yield
 
-    def _begins(self, pile: str, layer: int) -> Callable[..., Any]:
-        parts = {site.part for site in self.sites.values() if site.pile == pile}
-        part = next((part for part in sorted(parts) if part != "cross"), "cross")
-
-        def begin(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            self.part, self.pile, self.layer = part, pile, layer
-            given = entered(args, kwargs)
-            self.blocks.append(StreamLayer(pile, layer, given))
-            if not isinstance(given, Tensor) or self._carries(given) or not given.is_floating_point():
-                return None
-            self.layer = -1
-            leaf = self._writes(PLACED if pile in self.placed else TOKEN, given)
-            self.layer = layer
-            return entering(leaf, args, kwargs)
-
-        return begin
+    def _begins(self, pile: str, layer: int, given: Any) -> Tensor | None:
+        parts = (site.part for site in self.sites.values() if site.pile == pile)
+        self.part = min(parts, key=lambda part: (part == "cross", part))
+        self.pile, self.layer = pile, layer
+        self.blocks.append(StreamLayer(pile, layer, given))
+        if not isinstance(given, Tensor) or self._carries(given) or not given.is_floating_point():
+            return None
+        self.layer = -1
+        leaf = self._writes(PLACED if pile in self.placed else TOKEN, given)
+        self.layer = layer
+        return leaf
 
     def _ran(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
         if self.blocks and isinstance(given := entered(args, kwargs), Tensor):
             self.blocks[-1].ran.append((module, given, first(output)))
 
-    def _ends(self, _: nn.Module, __: Any, ___: Any, output: Any) -> None:
+    def _ends(self, stream: Tensor) -> None:
         self.layer = -1
-        self.blocks.append(StreamLayer("", -1, first(output)))
+        self.blocks.append(StreamLayer("", -1, stream))
 
     def _opens(self, *_: object) -> None:
         self.open += 1
@@ -405,11 +400,8 @@ class Pass(TorchFunctionMode):
             of=HeadWriter,
         )
 
-    def _mixes(self, kind: str) -> Callable[..., Any]:
-        def begin(*_: object) -> None:
-            self.other = kind
-
-        return begin
+    def _mixes(self, kind: str, *_: object) -> None:
+        self.other = kind
 
     def _mixed(self, _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
         """What a mixer makes of the stream that it reads, as a number of its own."""
@@ -420,20 +412,11 @@ class Pass(TorchFunctionMode):
             return None
         return with_first(output, self._writes(kind, written))
 
-    def _leaves(self, site: Site) -> Callable[..., Any]:
-        inside = any(part is site.projection for part in site.attention.modules())
-
-        def leave(_: nn.Module, __: Any, ___: Any, output: Any) -> Any:
-            self.open -= 1
-            written = first(output)
-            if inside or not isinstance(written, Tensor):
-                return None
-            written = written.detach()
-            return with_first(
-                output, self._writes("attention", written) if site.projection is None else written
-            )
-
-        return leave
+    def _leaves(self, site: Site, written: Any) -> Tensor | None:
+        self.open -= 1
+        if site.projection in {*site.attention.modules()} or not isinstance(written, Tensor):
+            return None
+        return self._writes("attention", written) if site.projection is None else written.detach()
 
 
 def block_of(name: str) -> tuple[str, int] | None:

@@ -73,6 +73,24 @@ class Hooks(ExitStack):
         """Show a hook what a module is given and gives; what it returns takes the place of that."""
         self.callback(module.register_forward_hook(self._mine(hook), with_kwargs=True).remove)
 
+    def on_entry(self, module: nn.Module, change: Callable[[Any], Any]) -> None:
+        """Show what a module is given first, such as the stream; what is returned takes its place, None leaves it."""
+
+        def enter(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            new = change(entered(args, kwargs))
+            return None if new is None else entering(new, args, kwargs)
+
+        self.before(module, enter)
+
+    def on_exit(self, module: nn.Module, change: Callable[[Any], Any]) -> None:
+        """Show what a module gives, without what it gives beside that; what is returned takes its place."""
+
+        def leave(_: nn.Module, __: Any, ___: Any, output: Any) -> Any:
+            new = change(first(output))
+            return None if new is None else with_first(output, new)
+
+        self.after(module, leave)
+
     def _mine(self, hook: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *given: hook(*given) if threading.get_ident() == self._thread else None
 

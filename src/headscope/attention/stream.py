@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -31,7 +31,7 @@ from headscope.attention.neurons import projected
 from headscope.attention.one import output_of, running
 from headscope.attention.parts import group
 from headscope.attention.record import AttentionRecord
-from headscope.attention.recording import Hooks, entered, recording
+from headscope.attention.recording import Hooks, recording
 from headscope.core.arrays import Floats
 from headscope.errors import RefusedError
 from headscope.models.model import Model, expect_exact, uncached
@@ -115,13 +115,12 @@ class Reader:
         }
         hang = dict.fromkeys(first.values(), True)
 
-        def look(layer: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-            x = entered(args, kwargs)
-            hang[first[layer]] = not torch.allclose(x, x[:, :1].expand_as(x), rtol=1e-5, atol=1e-6)
+        def look(pile: str, x: Tensor) -> None:
+            hang[pile] = not torch.allclose(x, x[:, :1].expand_as(x), rtol=1e-5, atol=1e-6)
 
         with Hooks() as hooks:
-            for layer in first:
-                hooks.before(layer, look)
+            for layer, pile in first.items():
+                hooks.on_entry(layer, partial(look, pile))
             with torch.no_grad():
                 output_of(self.model, same)
         return [pile for pile, hangs in hang.items() if hangs]

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -18,7 +19,7 @@ from headscope.analyses.artefacts import statistics
 from headscope.analyses.artefacts.statistics import MEASURES, TAU, SeenPicture
 from headscope.analyses.options import Through, with_options
 from headscope.analyses.result import returns_result
-from headscope.attention.recording import Hooks, first
+from headscope.attention.recording import Hooks
 from headscope.core.arrays import Bools, Floats
 from headscope.core.tokens import Tokens
 from headscope.core.validation import Number
@@ -67,8 +68,7 @@ class States:
         """Within it what `reduce` makes of what leaves each layer, ``[batch token dim]``, is listed, in order."""
         reduced: list[Tensor] = []
 
-        def leaves(module: nn.Module, _: Any, __: Any, output: Any) -> None:
-            state = first(output)
+        def leaves(module: nn.Module, state: Any) -> None:
             if not isinstance(state, Tensor) or state.ndim != 3:
                 raise RefusedError(
                     f"{self._model.name}: expected a hidden state [batch token dim] from each layer, found another "
@@ -78,7 +78,7 @@ class States:
 
         with Hooks() as hooks:
             for module in self._modules:
-                hooks.after(module, leaves)
+                hooks.on_exit(module, partial(leaves, module))
             yield reduced
 
 
