@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -25,6 +25,7 @@ from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import Hooks, afresh, entered, first, with_first
 from headscope.attention.watch import storage
 from headscope.models.weights import held
+from headscope.models.within import modules_of
 
 TOKEN, PLACED = "token", "token and position"
 """What enters the first layer: the token alone, or something that hangs on where it stands."""
@@ -427,8 +428,7 @@ def block_of(name: str) -> tuple[str, int] | None:
 
 def layers_of(module: nn.Module, piles: Collection[str]) -> list[tuple[nn.Module, str, int]]:
     """The layers of some piles, each with its pile and its number."""
-    modules: dict[str, nn.Module] = dict(cast("Any", module).named_modules())
-    places = [(part, name, block_of(name)) for name, part in modules.items()]
+    places = [(part, name, block_of(name)) for name, part in modules_of(module).items()]
     return [
         (part, *place)
         for part, name, place in places

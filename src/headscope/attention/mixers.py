@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from headscope.attention.record import IMPLICIT, AttentionRecord
 from headscope.attention.recording import Hooks, afresh
 from headscope.models.model import uncached
+from headscope.models.within import modules_of
 
 _KINDS = {
     "state space": r"mamba|ssm|state_?space",
@@ -54,7 +55,7 @@ def unseen(
         tolerance: the largest change of other tokens that is noise, relative to that of the changed one.
         known: mixers, by which the layers of a model without any attention call are found.
     """
-    modules: dict[str, nn.Module] = dict(cast("Any", module).named_modules())
+    modules = modules_of(module)
     calls = {call.module: name for name, records in parts.items() for call in records}
     piles: dict[str, _Pile] = {}
     mixers = {name: "self" for name, module_ in modules.items() if module_ in set(known)}

@@ -35,6 +35,7 @@ from headscope.attention.recording import Hooks, recording
 from headscope.core.arrays import Floats
 from headscope.errors import RefusedError
 from headscope.models.model import Model, expect_exact, uncached
+from headscope.models.within import modules_of
 
 CLOSE = 1e-4
 """How far the terms may be from their score, as a share of the largest of them (or of 1)."""
@@ -75,8 +76,7 @@ class Reader:
             ready = {name: value[:, :FEW] for name, value in ready.items()}
         projections = projected(model, ready)
         records = projections.records
-        module: Any = model.module
-        modules: dict[str, nn.Module] = dict(module.named_modules())
+        modules = modules_of(model.module)
         parts = {id(record): part for part, calls in group(records).items() for record in calls}
         self.sites: dict[str, Site] = {}
         for record in records:

@@ -10,7 +10,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +19,7 @@ from headscope.attention.expression import Fields, Layout
 from headscope.attention.record import AttentionRecord, Hook, shaped
 from headscope.core.maps import Kind
 from headscope.models.weights import main_device
+from headscope.models.within import modules_of
 
 _CROSS = re.compile(r"cross|encoder_attn|enc_?dec|encoder_decoder_att", re.IGNORECASE)
 """What an attention module of a layer is called that looks at another stack."""
@@ -56,9 +57,7 @@ class Places:
     """
 
     def __init__(self, model: nn.Module) -> None:
-        parts: Any = model
-        named: list[tuple[str, nn.Module]] = list(parts.named_modules())
-        self._names = {module: name for name, module in named}
+        self._names = {module: name for name, module in modules_of(model).items()}
         self._sides = _sides(self._names)
         self._counts = _Counts()
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from math import isqrt
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from headscope.attention.record import AttentionRecord
 from headscope.core.arrays import Ints
+from headscope.models.within import modules_of
 
 LARGEST = 4_000_000_000
 """Bytes of the maps of a stage that are kept: its windows are few, but its maps are of every pair on its grid."""
@@ -145,8 +146,7 @@ class _Grids:
     """The grids of a model whose stages attend in windows."""
 
     def __init__(self, model: nn.Module, inputs: Mapping[str, Tensor]) -> None:
-        named: list[tuple[str, nn.Module]] = list(cast("Any", model).named_modules())
-        self._modules = dict(named)
+        self._modules = modules_of(model)
         pixels = inputs.get("pixel_values")
         self._size = None if pixels is None or pixels.ndim != 4 else (pixels.shape[2], pixels.shape[3])
         self._stages: dict[str, GridCells] = {}

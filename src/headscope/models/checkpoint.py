@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from headscope.errors import ModelError
+from headscope.models.within import modules_of
 
 UNDER = "its weights stand under"
 BEYOND = "in the checkpoint, but beyond the layers of config.json:"
@@ -45,8 +46,7 @@ def needed(module: nn.Module, missing: Collection[str]) -> list[str]:
 
 
 def _parts(module: nn.Module, kind: type[nn.Module]) -> list[str]:
-    named = cast("Mapping[str, nn.Module]", dict(cast("Any", module).named_modules()))
-    return [name for name, part in named.items() if isinstance(part, kind)]
+    return [name for name, part in modules_of(module).items() if isinstance(part, kind)]
 
 
 def prefix(missing: Collection[str], unexpected: Collection[str]) -> str | None:

@@ -15,6 +15,7 @@ from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from headscope.core.lazy import module as library
 from headscope.errors import InputError, RefusedError, RunError
+from headscope.models.within import modules_of
 
 LARGE = 1_000_000_000
 """A model whose weights are more bytes is large: no second one is made beside it, and little is kept of inputs."""
@@ -251,8 +252,7 @@ def reinitialise(
         raise InputError("untrained: expected a model in one device, found one in several or on disk")
     if keep not in (None, "embeddings"):
         raise InputError(f"keep: expected 'embeddings', found {keep!r}")
-    replaced: list[tuple[str, nn.Module]] = list(cast("Any", module).named_modules())
-    for name, part in replaced:
+    for name, part in modules_of(module).items():
         if not in_place and isinstance(vars(part).get("forward"), FunctionType):
             raise InputError(
                 f"untrained: expected modules that run the forward of their class, found {name or type(part).__name__} "
@@ -341,8 +341,7 @@ def _embeddings(module: nn.Module) -> dict[str, Tensor]:
     model: Any = module
     words = model.get_input_embeddings() if hasattr(model, "get_input_embeddings") else None
     matrices: dict[str, Tensor] = {}
-    parts: list[tuple[str, nn.Module]] = list(model.named_modules())
-    for name, part in parts:
+    for name, part in modules_of(module).items():
         if isinstance(part, nn.Embedding) and (
             part is words or "position" in name.lower() or name.endswith("wpe")
         ):

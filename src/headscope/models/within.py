@@ -123,10 +123,15 @@ def unforwarded(module: nn.Module) -> bool:
     return getattr(module.forward, "__name__", "") == "_forward_unimplemented"
 
 
+def modules_of(module: nn.Module) -> dict[str, nn.Module]:
+    """A module and all within it, by their dotted names."""
+    return dict(cast("Any", module).named_modules())
+
+
 def transformers_within(module: nn.Module) -> list[str]:
     """The names of the outermost transformers in a module that is none."""
     names: list[str] = []
-    for name, part in cast("list[tuple[str, Any]]", [*module.named_modules()]):
+    for name, part in modules_of(module).items():
         inner = names and name.startswith(f"{names[-1]}.")
         if name and not inner and hasattr(part, "config") and hasattr(part, "get_input_embeddings"):
             names.append(name)

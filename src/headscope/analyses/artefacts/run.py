@@ -29,6 +29,7 @@ from headscope.measures.dataset import description
 from headscope.measures.measure import mask
 from headscope.measures.sums import Documents, Gathering, Ratios
 from headscope.models import Model
+from headscope.models.within import modules_of
 from headscope.runs.batches import examples, no_input, over_blocks, reader_of, tokens_of
 from headscope.runs.forward import forward, self_attention
 from headscope.runs.long import described
@@ -50,8 +51,7 @@ class States:
     """
 
     def __init__(self, model: Model, example: Tokens) -> None:
-        parts: Any = model.backbone
-        modules: dict[str, nn.Module] = dict(parts.named_modules())
+        modules = modules_of(model.backbone)
         records = self_attention(model, [example])
         names = [re.match(r"((?:.*\.)?\d+)\.", record.module) for record in records]
         self._modules = [modules[name[1]] for name in names if name is not None]
