@@ -96,7 +96,7 @@ def needles(model: Model, **more: Any) -> Any:
 
 def test_needles(planted: Model, tmp_path: Path) -> None:
     goes_on(lambda **more: needles(planted, **more), tmp_path, retrieval, "looked_at", 5, 3)
-    goes_on(lambda **more: needles(planted, seed=1, **more), tmp_path / "b", retrieval, "_right", 4, 9)
+    goes_on(lambda **more: needles(planted, seed=1, **more), tmp_path / "b", retrieval, "produced", 4, 9)
 
 
 def test_a_folder_of_other_needles_is_refused(planted: Model, tmp_path: Path) -> None:

@@ -247,27 +247,3 @@ def named(
     return RunError(
         f"{where}: the model failed ({type(error).__name__}: {lines[0] if lines else 'no message'})"
     )
-
-
-class Numbered:
-    """Inputs that keep their place in the corpus, whatever the order of the batches.
-
-    Attributes:
-        seen: the inputs that were read, in order.
-    """
-
-    def __init__(self, inputs: Iterable[Example]) -> None:
-        self.seen: list[Example] = []
-        self._inputs = inputs
-        self._numbers: dict[int, int] = {}
-
-    def __iter__(self) -> Iterator[Example]:
-        """The inputs, once."""
-        for example in self._inputs:
-            self._numbers[id(example)] = len(self.seen)
-            self.seen.append(example)
-            yield example
-
-    def number(self, example: Example) -> int:
-        """The place of an input that was read."""
-        return self._numbers[id(example)]

@@ -12,6 +12,7 @@ import math
 import tempfile
 import weakref
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -200,9 +201,8 @@ class Answers:
 
     def then(self, after: Answers, shift: int) -> Answers:
         """These instances and those after them, whose clusters have numbers that `shift` is added to."""
-        both = Answers(self.width, self.shares)
+        both = copy(self)
         both.labels = dict(self.labels)
-        both._bits, both._rows = self._bits, self._rows
         both._numbers, both._clusters = list(self._numbers), list(self._clusters)
         both._shares = list(self._shares)
         known = [both.labels.setdefault(label, len(both.labels)) for label in after.labels]

@@ -88,11 +88,14 @@ SHORT = 60
 
 
 class Maps(NamedTuple):
-    """Attention between the sentences of one text, what each receives, and their texts."""
+    """Attention between the sentences of one text, of so many tokens, ``[layer head later earlier]``; what each
+    receives ``[layer head sentence]``, and their texts."""
 
     attention: Floats
     received: Floats
     texts: Sequence[str]
+    layers: Sequence[int]
+    tokens: int
 
 
 def received(maps: Floats, seen: Floats, apart: int) -> Floats:
@@ -131,23 +134,19 @@ def beyond_normal(values: Floats) -> Floats:
     return np.where(spread, z, np.where(np.isfinite(values).all(-1), -np.inf, np.nan))
 
 
-def dataset(
-    texts: Sequence[Floats], layers: Sequence[int], meta: Mapping[str, Any], maps: Maps | None
-) -> xr.Dataset:
+def dataset(texts: Sequence[Maps], meta: Mapping[str, Any]) -> xr.Dataset:
     """Label kurtoses.
 
     Args:
-        texts: of each what its sentences receive ``[layer head sentence]``.
-        layers: the model's index of each layer.
+        texts: their maps, which are kept of one text.
         meta: what made them.
-        maps: of one text.
     """
-    values = np.stack([kurtosis(text) for text in texts])
+    values = np.stack([kurtosis(text.received) for text in texts])
     mean = values.mean(0)
     many = np.full(mean.shape, float(len(values)))
     ones = np.ones_like(values)
     over = interval(mean, error(values, ones), many, skew=skewness(values, ones))
-    z = sum(beyond_normal(text) for text in texts) / math.sqrt(len(texts))
+    z = sum(beyond_normal(text.received) for text in texts) / math.sqrt(len(texts))
     p = np.asarray(module("scipy.stats").norm.sf(z))
     figures = {
         **ends("kurtosis", mean, over),
@@ -155,9 +154,10 @@ def dataset(
         "q": false_discovery(p.ravel()).reshape(p.shape),
     }
     variables: dict[str, Any] = {name: (("layer", "head"), array) for name, array in figures.items()}
-    variables["chance"] = ((), float(np.mean([-6 / (text.shape[-1] + 1) for text in texts])))
-    coords: dict[str, Any] = {"layer": list(layers), "head": list(range(mean.shape[1]))}
-    if maps is not None:
+    variables["chance"] = ((), float(np.mean([-6 / (text.received.shape[-1] + 1) for text in texts])))
+    coords: dict[str, Any] = {"layer": list(texts[0].layers), "head": list(range(mean.shape[1]))}
+    if len(texts) == 1:
+        (maps,) = texts
         padded = np.full((*mean.shape, len(maps.texts)), np.nan)
         padded[..., : maps.received.shape[-1]] = maps.received
         variables["attention"] = ("layer", "head", "later", "sentence"), maps.attention.astype(np.float32)
@@ -261,18 +261,6 @@ def findings(result: xr.Dataset) -> list[str | Block]:
     ]
 
 
-class _SentenceText(NamedTuple):
-    """A text, its stretches by characters, attention between them ``[layer head later earlier]``, and how many tokens
-    each sees."""
-
-    text: str
-    spans: Sequence[Stretch]
-    maps: Floats
-    seen: Floats
-    layers: Sequence[int]
-    tokens: int
-
-
 @returns_result
 @validated
 def sentences(
@@ -338,32 +326,26 @@ def sentences(
         raise InputError("text: expected at least one, found none")
     if spans is not None and len(texts) > 1:
         raise InputError(f"spans: expected one text, found {len(texts)}")
-    mapped: list[_SentenceText] = []
+    mapped: list[Maps] = []
     with bar(None, len(texts), progress, "texts") as moved:
         for number, passage in enumerate(texts):
             cut = split(passage, unit) if spans is None else list(spans)
             name = "text" if len(texts) == 1 else f"text {number + 1}"
             mapped.append(_mapped(model, passage, cut, name, apart))
             moved(1)
-    of_texts = [received(text.maps, text.seen, apart) for text in mapped]
     meta: dict[str, Any] = {
         "model": described(model, ())["model"],
         "texts": len(texts),
         "tokens": sum(text.tokens for text in mapped),
-        "sentences": sum(len(text.spans) for text in mapped),
+        "sentences": sum(len(text.texts) for text in mapped),
         "unit": None if spans is not None else unit,
         "apart": apart,
         "command": COMMAND.get(),
     }
-    only = mapped[0] if len(mapped) == 1 else None
-    shown = None
-    if only is not None:
-        pieces = [only.text[start:end].strip() for start, end in only.spans]
-        shown = Maps(only.maps, of_texts[0], pieces)
-    return dataset(of_texts, mapped[0].layers, meta, shown)
+    return dataset(mapped, meta)
 
 
-def _mapped(model: Model, text: str, spans: Sequence[Stretch], name: str, apart: int) -> _SentenceText:
+def _mapped(model: Model, text: str, spans: Sequence[Stretch], name: str, apart: int) -> Maps:
     """The attention between the stretches of one text."""
     _check(text, spans, name)
     least = apart + LEAST
@@ -409,7 +391,8 @@ def _mapped(model: Model, text: str, spans: Sequence[Stretch], name: str, apart:
         maps[place, : len(means)] = np.where(hidden, np.nan, means)
     before = np.cumsum(of >= 0)
     seen = np.array([before[of == number].mean() for number in range(len(spans))])
-    return _SentenceText(text, spans, maps, seen, layers, len(tokens))
+    pieces = [text[start:end].strip() for start, end in spans]
+    return Maps(maps, received(maps, seen, apart), pieces, layers, len(tokens))
 
 
 def _check(text: str, spans: Sequence[Stretch], name: str) -> None:

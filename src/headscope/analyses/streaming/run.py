@@ -13,6 +13,7 @@ from torch import Tensor
 from headscope.analyses.patching.statistics import adjusted, placed
 from headscope.analyses.result import returns_result
 from headscope.analyses.roles.retrieval.needles import Needle, hidden, words_of
+from headscope.analyses.roles.retrieval.run import produced
 from headscope.analyses.streaming import statistics
 from headscope.attention.one import output_of
 from headscope.attention.parts import doubles
@@ -236,9 +237,7 @@ class _NeedleRuns:
             with torch.no_grad(), edit(self._model, change):
                 logits = self._logits(needle)
             nats.append(float(_nats(needle, logits)))
-            assert needle.tokens.ids is not None
-            predicted = logits[0, needle.answer[0] - 1 : needle.answer[-1]].argmax(-1).cpu().numpy()
-            right.append(bool((predicted == needle.tokens.ids[list(needle.answer)]).all()))
+            right.append(bool(produced(needle, logits).all()))
             if moved is not None:
                 moved(1)
         return _Answers(np.array(nats), np.array(right, np.float64))

@@ -33,7 +33,7 @@ from headscope.measures.choose import choose
 from headscope.measures.dataset import describe, description
 from headscope.measures.measure import Measure, without
 from headscope.models import Model
-from headscope.runs.batches import Numbered, corpus_name, examples, no_input, over_blocks, tokens_of
+from headscope.runs.batches import corpus_name, examples, no_input, over_blocks, tokens_of
 from headscope.runs.estimate import Inputs, ahead, line
 from headscope.runs.long import described
 from headscope.runs.options import COMMAND, RunOptions
@@ -98,24 +98,26 @@ def values(
     options = options or RunOptions()
     definitions = choose(measures)
     task = Task(model, definitions, "segment")
-    inputs = Numbered(examples(model, corpus, options.limit))
+    inputs = list(examples(model, corpus, options.limit))
+    places = {id(example): place for place, example in enumerate(inputs)}
     counts: Counter[str] = Counter()
     order: list[int] = []
     layers: Sequence[int] = ()
     parts: list[Singles] = []
-    over = over_blocks(model, corpus, task.measured, options, inputs=inputs)
+    through = replace(options, limit=len(inputs))
+    over = over_blocks(model, corpus, task.measured, through, inputs=inputs)
     for batch, sums in chain.from_iterable(over):
         by, layers = sums.divisors, sums.layers
         parts.append(np.where(by > 0, sums.sums / np.where(by > 0, by, 1.0), np.nan).astype(np.float32))
         for example in batch:
-            order.append(inputs.number(example))
+            order.append(places[id(example)])
             counts += _classes(tokens_of(example))
     means = np.concatenate(parts)[np.argsort(order)]
     there = [bool(np.isfinite(means[:, row]).any()) for row in range(len(definitions))]
     absent = without(definitions, model.causal, counts, there)
     kept = [row for row, measure in enumerate(definitions) if measure.name not in absent]
     means = means if len(kept) == len(definitions) else means[:, kept]
-    return Values(means, [definitions[row] for row in kept], layers, inputs.seen, absent)
+    return Values(means, [definitions[row] for row in kept], layers, inputs, absent)
 
 
 def _classes(tokens: Tokens) -> Counter[str]:

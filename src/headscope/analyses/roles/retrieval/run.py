@@ -194,10 +194,10 @@ def looked_at(model: Model, needle: Needle, done: Callable[[int], None]) -> Arra
 def _answered(model: Model, needle: Needle, keep: Any) -> np.ndarray:
     """Which tokens of the answer the model produces, given those before; `keep` is shown the attention calls."""
     with torch.no_grad():
-        return _right(needle, output_of(model, model.inputs([needle.tokens]), keep).logits)
+        return produced(needle, output_of(model, model.inputs([needle.tokens]), keep).logits)
 
 
-def _right(needle: Needle, logits: Tensor) -> np.ndarray:
+def produced(needle: Needle, logits: Tensor) -> np.ndarray:
     """Which tokens of the answer have the largest logit."""
     assert needle.tokens.ids is not None
     predicted = logits[0, needle.answer[0] - 1 : needle.answer[-1]].argmax(-1).cpu().numpy()
@@ -252,4 +252,4 @@ def _without(
             model.inputs([needle.tokens]), [Put(0, place, head, 0.0) for place, head in spots]
         )
     done(1)
-    return {"answered": np.array(_right(needle, logits).all())}
+    return {"answered": np.array(produced(needle, logits).all())}
