@@ -143,6 +143,21 @@ def test_the_table_is_saved_as_the_command_writes_it(open_page: Any, html: str, 
 # --- figures that are known
 
 
+def test_the_picture_that_is_saved_has_the_rows_and_the_arcs(open_page: Any, html: str) -> None:
+    page = open_page(html)
+    section = page.locator("[data-section=syntax]")
+    section.locator("tbody tr", has_text="determiner").first.click()
+    section.locator(".sentence").first.wait_for()
+    drawing = saved(section.locator(".saves").get_by_role("button", name="SVG"))
+    arcs = section.locator(".sentence path.found, .sentence path.missed").evaluate_all(
+        "all => all.map(each => each.getAttribute('d'))"
+    )
+    assert arcs
+    assert all(f'd="{path}"' in drawing for path in arcs)
+    assert "determiner" in drawing
+    assert "the expected share" not in drawing  # what only a tip says
+
+
 @pytest.fixture(scope="module")
 def planted() -> str:
     examples = [example(pieces=["a", "dog", "ran"]), example(pieces=["the", "old", "cat"])]

@@ -32,9 +32,7 @@ function nearest<At extends { readonly x: number; readonly y: number }>(
 export function pictured(block: Block, width: number): Element {
   const pen = new SvgPen(width, Math.ceil(block.height));
   block.draw(pen);
-  const parsed = new DOMParser().parseFromString(pen.document(), "image/svg+xml").documentElement;
-  parsed.setAttribute("data-export", "yes");
-  return document.importNode(parsed, true);
+  return document.importNode(new DOMParser().parseFromString(pen.document(), "image/svg+xml").documentElement, true);
 }
 
 export class Charted {

@@ -1,114 +1,50 @@
-// The picture of an element as SVG: its text, borders and canvases, as they stand on the screen.
+// The pictures of a section as one SVG: each below its caption, one after another as they have room, between headings.
 
-import { area, type Pen, write } from "../draw/canvas";
+import { type Block, flow, placed, stack, text } from "../draw/block";
+import { area, type Pen } from "../draw/canvas";
+import { textWidth } from "../draw/ruler";
 import { SvgPen } from "../draw/svg";
 
-/** Canvases that can be drawn again as vectors; others are taken as they are. */
+/** How canvases are drawn again as vectors. */
 export const painters = new WeakMap<HTMLCanvasElement, (pen: Pen) => void>();
 
-const CLEAR = new Set(["transparent", "rgba(0, 0, 0, 0)"]);
+const HEADINGS = "h3, h4, summary";
+/** What is one part of the whole, with all that is in it. */
+const WHOLE = "figure.chart, .thumb, .key > span, tr";
+const PICTURES = "canvas, svg";
+const [SIZE, GAP] = [12, 16];
 
-/** Put everything visible in an element on paper, in paint order, from the element's corner. */
-function put(root: HTMLElement, background: string, pen: SvgPen): void {
-  const origin = root.getBoundingClientRect();
-  area(pen, background, 0, 0, origin.width, origin.height);
-  const text = (found: string, x: number, y: number, style: CSSStyleDeclaration): void => {
-    pen.globalAlpha = 1;
-    pen.font = `${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
-    [pen.textAlign, pen.textBaseline] = ["left", "middle"];
-    write(pen, style.color, style.textTransform === "uppercase" ? found.toUpperCase() : found, x, y);
-  };
-  const canvas = (source: HTMLCanvasElement, x: number, y: number, width: number, height: number): void => {
-    const painter = painters.get(source);
-    if (!painter) return pen.image(source.toDataURL("image/png"), x, y, width, height);
-    pen.group(x, y, width, height);
-    painter(pen);
-    pen.end();
-  };
-  const visit = (element: HTMLElement, clip: DOMRect): void => {
-    const style = getComputedStyle(element);
-    if (style.display === "none" || style.visibility === "hidden" || element.dataset.export === "no") return;
-    const bounds = element.getBoundingClientRect();
-    const [x, y] = [bounds.left - origin.left, bounds.top - origin.top];
-    if (element instanceof HTMLCanvasElement) return canvas(element, x, y, bounds.width, bounds.height);
-    const fill = CLEAR.has(style.backgroundColor) ? null : style.backgroundColor;
-    const border =
-      parseFloat(style.borderTopWidth) > 0 && parseFloat(style.borderLeftWidth) > 0 && style.borderTopStyle !== "none"
-        ? style.borderTopColor
-        : null;
-    const inside = bounds.bottom > clip.top && bounds.top < clip.bottom;
-    if (inside && (fill || border))
-      pen.rounded(
-        x,
-        y,
-        bounds.width,
-        bounds.height,
-        fill,
-        border,
-        Math.min(8, parseFloat(style.borderTopLeftRadius) || 0),
-      );
-    const own =
-      style.overflowY === "visible" && style.overflowX === "visible"
-        ? clip
-        : new DOMRect(
-            Math.max(bounds.x, clip.x),
-            Math.max(bounds.y, clip.y),
-            bounds.width,
-            Math.min(bounds.bottom, clip.bottom) - Math.max(bounds.y, clip.y),
-          );
-    for (const child of element.childNodes) {
-      if (child instanceof HTMLElement) visit(child, own);
-      else if (child instanceof Text && child.data.trim()) letters(child, style, own);
-      else if (child instanceof SVGSVGElement && child.dataset.export === "yes") {
-        const box = child.getBoundingClientRect();
-        pen.raw(inlined(child), box.left - origin.left, box.top - origin.top);
-      }
-    }
-  };
-  const letters = (node: Text, style: CSSStyleDeclaration, clip: DOMRect): void => {
-    const range = document.createRange();
-    range.selectNodeContents(node);
-    const rects = [...range.getClientRects()];
-    if (rects.length === 0) return;
-    const first = rects[0]!;
-    const middle = (first.top + first.bottom) / 2;
-    if (middle < clip.top || middle > clip.bottom) return;
-    if (rects.length === 1) return text(node.data.trim(), first.left - origin.left, middle - origin.top, style);
-    // Wrapped: cut where the line changes.
-    let [line, top] = ["", first.top];
-    let at = { left: first.left, top: first.top, bottom: first.bottom };
-    const flush = (): void => {
-      if (line.trim()) text(line.trim(), at.left - origin.left, (at.top + at.bottom) / 2 - origin.top, style);
-    };
-    for (let i = 0; i < node.data.length; i++) {
-      range.setStart(node, i);
-      range.setEnd(node, i + 1);
-      const rect = range.getBoundingClientRect();
-      if (rect.width > 0 && Math.abs(rect.top - top) > 4) {
-        flush();
-        [line, top, at] = ["", rect.top, { left: rect.left, top: rect.top, bottom: rect.bottom }];
-      }
-      line += node.data[i];
-    }
-    flush();
-  };
-  visit(root, origin);
+/** A picture, a heading, a row of a table, or a caption with the pictures that it is of. */
+function part(element: Element, room: number): Block {
+  if (element instanceof SVGSVGElement) {
+    const { width, height } = element;
+    const draw = (pen: SvgPen): void => pen.raw(inlined(element), 0, 0);
+    return { width: width.baseVal.value, height: height.baseVal.value, draw };
+  }
+  if (element instanceof HTMLCanvasElement) {
+    const [width, height] = [parseFloat(element.style.width), parseFloat(element.style.height)];
+    return { width, height, draw: painters.get(element)! };
+  }
+  if (element instanceof HTMLTableRowElement) {
+    const left = (each: Element): number => each.getBoundingClientRect().left;
+    const cells = [...element.cells].map((cell) => [left(cell) - left(element), part(cell, cell.clientWidth)] as const);
+    const height = Math.max(...cells.map(([, cell]) => cell.height));
+    return { width: room, height, draw: (pen) => cells.forEach(([x, cell]) => placed(pen, cell, x, 0)) };
+  }
+  const pictures = [...element.querySelectorAll(PICTURES)].map((each) => part(each, room));
+  const own = element.querySelector("figcaption") ?? element;
+  const copy = own.cloneNode(true) as Element;
+  for (const unseen of copy.querySelectorAll(".hidden, .paper")) unseen.remove();
+  const said = Array.from(copy.childNodes, ({ textContent }) => textContent!.trim()).join("  ");
+  const { color, fontWeight } = getComputedStyle(own.firstElementChild ?? own);
+  const weight = Number(fontWeight) > 450 ? 600 : 400;
+  const width = element.closest(".key") ? 1 + textWidth(said, SIZE, weight) : (pictures[0]?.width ?? room);
+  return stack([text(said, width, { color, size: SIZE, weight }), ...pictures], 6);
 }
 
 const INLINE = [
-  "fill",
-  "fill-opacity",
-  "stroke",
-  "stroke-width",
-  "stroke-opacity",
-  "stroke-dasharray",
-  "stroke-linejoin",
-  "paint-order",
-  "opacity",
-  "font-family",
-  "font-size",
-  "font-weight",
-  "text-anchor",
+  ...["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "stroke-linejoin"],
+  ...["paint-order", "opacity", "font-family", "font-size", "font-weight", "text-anchor"],
 ];
 
 /** An SVG as text that needs no style sheet; what cannot be seen is left out. */
@@ -121,15 +57,21 @@ export function inlined(drawing: SVGSVGElement): string {
     if (element instanceof SVGStyleElement || style.visibility === "hidden" || style.display === "none")
       return target.remove();
     for (const name of INLINE) target.setAttribute(name, style.getPropertyValue(name));
-    for (const name of ["class", "style", "data-export", "role"]) target.removeAttribute(name);
+    for (const name of ["class", "style", "role"]) target.removeAttribute(name);
   });
   return new XMLSerializer().serializeToString(copy);
 }
 
-/** An element as an SVG document; canvases that have a painter become shapes. */
+/** The pictures in an element as an SVG document. */
 export function svg(root: HTMLElement, background: string, title = ""): string {
-  const { width, height } = root.getBoundingClientRect();
-  const pen = new SvgPen(Math.ceil(width), Math.ceil(height));
-  put(root, background, pen);
+  const room = root.getBoundingClientRect().width;
+  const every = [...root.querySelectorAll(`${HEADINGS}, ${WHOLE}, ${PICTURES}`)];
+  const parts = every.filter((element) => !element.parentElement!.closest(WHOLE));
+  const blocks = parts.map((element) => part(element, room));
+  const width = Math.max(room, ...blocks.map((block) => block.width));
+  const all = flow(blocks, width, GAP);
+  const pen = new SvgPen(Math.ceil(width), Math.ceil(all.height));
+  area(pen, background, 0, 0, width, all.height);
+  all.draw(pen);
   return pen.document(title);
 }

@@ -30,22 +30,7 @@ export function offer(element: HTMLElement, title: string, { tables, picture }: 
     element.append(save("Parquet", label, "parquet", "application/vnd.apache.parquet", () => parquet(table())));
   }
   if (picture)
-    element.append(
-      save("SVG", "", "svg", "image/svg+xml", () =>
-        host.light(() => unfolded(picture, () => svg(picture, PAPER, title))),
-      ),
-    );
-}
-
-/** What is made while nothing in an element is folded. */
-function unfolded<T>(element: HTMLElement, make: () => T): T {
-  const closed = [...element.querySelectorAll<HTMLDetailsElement>("details:not([open])")];
-  for (const details of closed) details.open = true;
-  try {
-    return make();
-  } finally {
-    for (const details of closed) details.open = false;
-  }
+    element.append(save("SVG", "", "svg", "image/svg+xml", () => host.light(() => svg(picture, PAPER, title))));
 }
 
 /** A title as a part of a name or an address. */

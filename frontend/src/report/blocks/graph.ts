@@ -9,7 +9,6 @@ import { tipOn } from "../tip";
 import type { Block } from "./block";
 
 const KINDS = { K: "what its keys read", Q: "what its queries read", V: "what its values read" } as const;
-const KEPT = { "aria-hidden": "true", "data-export": "yes" };
 const [HALF, ROW, TOP] = [41, 46, 24] as const;
 
 interface Node {
@@ -72,7 +71,7 @@ function drawn(info: GraphBlock, host: Host): SVGElement {
   const layers = [...columns].map(([layer, x]) => s("text", { x, y: 14, class: "layer" }, `layer ${layer}`));
   return s(
     "svg",
-    { width, height, viewBox: `0 0 ${width} ${height}`, class: "graph", ...KEPT },
+    { width, height, viewBox: `0 0 ${width} ${height}`, class: "graph", "aria-hidden": "true" },
     ...layers,
     ...edges,
     ...nodes,
@@ -83,7 +82,7 @@ export const graph: Block<GraphBlock> = (info, { host }) => {
   const sample = (kind: string): SVGElement =>
     s(
       "svg",
-      { width: 22, height: 10, viewBox: "0 0 22 10", class: "graph", ...KEPT },
+      { width: 22, height: 10, viewBox: "0 0 22 10", class: "graph", "aria-hidden": "true" },
       s("path", { d: "M1 5H21", class: kind, "stroke-width": 3 }),
     );
   const there = Object.entries(KINDS).filter(([kind]) => info.edges.some((edge) => edge.kind === kind));
