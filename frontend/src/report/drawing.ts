@@ -29,7 +29,7 @@ function part(element: Element, room: number): Block {
     const left = (each: Element): number => each.getBoundingClientRect().left;
     const cells = [...element.cells].map((cell) => [left(cell) - left(element), part(cell, cell.clientWidth)] as const);
     const height = Math.max(...cells.map(([, cell]) => cell.height));
-    return { width: room, height, draw: (pen) => cells.forEach(([x, cell]) => placed(pen, cell, x, 0)) };
+    return { width: element.offsetWidth, height, draw: (pen) => cells.forEach(([x, cell]) => placed(pen, cell, x, 0)) };
   }
   const pictures = [...element.querySelectorAll(PICTURES)].map((each) => part(each, room));
   const own = element.querySelector("figcaption") ?? element;
