@@ -13,9 +13,9 @@ import pytest
 from headscope import corpora
 from headscope.analyses.compare.groups import run as compare_groups
 from headscope.analyses.compare.models import run as compare_models
-from headscope.analyses.links.coref import run as coref
-from headscope.analyses.links.negation import run as negation
-from headscope.analyses.links.syntax import run as syntax
+from headscope.analyses.links.coref.run import coreference
+from headscope.analyses.links.negation.run import negation
+from headscope.analyses.links.syntax.run import syntax
 from headscope.analyses.probes import run as probes
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
@@ -123,7 +123,7 @@ def test_each_run_tells(demo: Model, shared: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="rows: expected mean or first"):
         syntax.estimate(demo, trees, rows="last")
     documents = corpora.conllu(sorted((shared / "data" / "ontogum").glob("*.conllu"))[:2])
-    assert " sentences, " in coref.estimate(demo, documents, limit=12, window=64, rows="mean")
+    assert " sentences, " in coreference.estimate(demo, documents, limit=12, window=64, rows="mean")
     path = tmp_path / "scopes.jsonl"
     path.write_text(json.dumps({"words": ["Not", "me"], "cue": [0], "scope": [1]}) + "\n")
     line = negation.estimate(demo, corpora.negations(path))

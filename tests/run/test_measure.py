@@ -16,7 +16,7 @@ import xarray as xr
 from torch import nn
 
 import headscope as hs
-from headscope.analyses.measure.run import estimate, measure
+from headscope.analyses.measure.run import measure
 from headscope.attention.one import capture
 from headscope.core.tokens import Tokens
 from headscope.corpora import Example
@@ -339,9 +339,9 @@ def test_progress_goes_to_stderr(demo: Model, capsys: pytest.CaptureFixture[str]
 @pytest.mark.slow
 def test_estimate(demo: Model) -> None:
     corpus = hs.corpora.builtin(pack=48)
-    assert estimate(demo, corpus, limit=3).startswith("3 inputs, ")
+    assert measure.estimate(demo, corpus, limit=3).startswith("3 inputs, ")
     counted = sum(1 for _ in corpus.encoded(demo))
-    assert f"{counted} inputs, {corpus.counts.tokens:,} tokens: about " in estimate(demo, corpus)
+    assert f"{counted} inputs, {corpus.counts.tokens:,} tokens: about " in measure.estimate(demo, corpus)
 
 
 @pytest.mark.slow
@@ -349,7 +349,7 @@ def test_estimate_of_a_large_file_reads_its_head_only(demo: Model, tmp_path: Pat
     path = tmp_path / "large.txt"
     path.write_text("The cat sat on the mat, and the dog barked at the moon.\n" * 20000)
     corpus = hs.corpora.text(path, pack=None, documents="line")
-    found = estimate(demo, corpus)
+    found = measure.estimate(demo, corpus)
     assert found.startswith("about ")
     assert float(found.split()[1].replace(",", "")) == pytest.approx(20000, rel=0.2)
     assert corpus.bytes_read < 0.2 * path.stat().st_size

@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 
 import headscope as hs
-from headscope.analyses.links.syntax.run import estimate as estimate_syntax
-from headscope.analyses.measure.run import estimate
 from headscope.corpora import Corpus, Example, Mention
 from headscope.errors import HeadscopeWarning, UnknownError
 from headscope.measures.dataset import description
@@ -170,8 +168,8 @@ def test_what_was_refused_at_its_end_goes_on_when_it_is_allowed(model: Model, tm
 
 
 def test_estimates_say_nothing_of_it(model: Model) -> None:
-    assert "10 inputs" in estimate(model, texts(9))
-    assert "20 sentences" in estimate_syntax(model, sentences(19))
+    assert "10 inputs" in hs.measure.estimate(model, texts(9))
+    assert "20 sentences" in hs.syntax.estimate(model, sentences(19))
 
 
 def test_which_piece_is_unknown() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any
 
 from headscope.errors import MissingError
@@ -58,4 +59,4 @@ def missing(error: ModuleNotFoundError) -> Exception:
 def attribute(path: str) -> Any:
     """What a path such as ``headscope.analyses.links.syntax.run:syntax`` names."""
     where, _, name = path.partition(":")
-    return getattr(module(where), name)
+    return attrgetter(name)(module(where))

@@ -15,6 +15,6 @@ ANALYSIS = Analysis(
     axis="reader",
     section="section:Composition",
     table="statistics:table",
-    merge="run:merge",
+    merge="run:composition.merge",
     sections=(Entry("composition", "which head feeds which", 35, "section:section"),),
 )

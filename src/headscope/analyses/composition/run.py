@@ -137,6 +137,3 @@ def composition(
     (('kind', 'reader', 'writer'), (3, 4, 4))
     """
     return Run(KIND, model, corpus, CompositionWork(model).block, RunOptions(**options), size=BLOCK)
-
-
-merge = composition.merge

@@ -30,7 +30,7 @@ ANALYSIS = Analysis(
     table="statistics:table",
     rows="spans:table",
     files={"cite": "spans:save", "figures": "command:save_figures"},
-    merge="run:merge",
+    merge="run:context_attribution.merge",
     sections=(
         Entry(
             "sources",

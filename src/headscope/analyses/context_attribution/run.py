@@ -132,9 +132,6 @@ def context_attribution(
     )
 
 
-estimate, merge = context_attribution.estimate, context_attribution.merge
-
-
 @dataclass(frozen=True)
 class Readable:
     """The prompts of a corpus that a model can read, with their tokens."""

@@ -14,7 +14,7 @@ ANALYSIS = Analysis(
     table="statistics:table",
     figure="arrangement:figure",
     files={"map": "arrangement:save_map", "figure": ""},
-    merge="run:merge",
+    merge="run:distance.merge",
     sections=(
         Entry(
             "clusters",

@@ -224,9 +224,6 @@ def distance(
     )
 
 
-merge = distance.merge
-
-
 ROWS = 64
 """How many patches of each picture, or frames of each sound, are compared: there are many, and heads in pairs."""
 

@@ -17,12 +17,12 @@ ANALYSIS = Analysis(
     named={"offsets": ""},
     metavars={"documents": "field:NAME", "source": "CLASS"},
     rules={"symmetrise": "together", "together": "-shard -skip_failures -estimate -all_heads -devices -dask"},
-    estimate="run:estimate",
+    estimate="run:links.estimate",
     axis="label",
     section="section:Linked",
     table="statistics:table",
     every="statistics:every_head",
-    merge="run:merge",
+    merge="run:links.merge",
     sections=(
         Entry(
             "links",

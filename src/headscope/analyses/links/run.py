@@ -286,6 +286,3 @@ def links(
         decides={"candidates": candidates, "direction": direction, "rows": rows, "offsets": list(offsets)},
         about={"seed": seed, "least": least},
     )
-
-
-estimate, merge = links.estimate, links.merge

@@ -14,10 +14,10 @@ ANALYSIS = Analysis(
         ".parquet, .csv, .json, .tex or .nc; .svg, .pdf or .png for a figure; else a table is printed.",
         (*TABLES, ".nc", *PICTURES),
     ),
-    estimate="run:estimate",
+    estimate="run:measure.estimate",
     section="section:wide",
     figure="figure:figure",
-    merge="run:merge",
+    merge="run:measure.merge",
     sections=(
         Entry(
             "gradients",

@@ -19,9 +19,9 @@ def estimate(
         limit: at most so many inputs.
         **options: of `headscope.measure`.
     """
-    from headscope.analyses.measure import run
+    from headscope.analyses.measure.run import measure
     from headscope.runs.plan import planned
 
     if workers:
         return planned(model, corpus, workers, limit)
-    return run.estimate(model, corpus, limit=limit, **options)
+    return measure.estimate(model, corpus, limit=limit, **options)

@@ -124,9 +124,6 @@ def measure(
     )
 
 
-estimate, merge = measure.estimate, measure.merge
-
-
 def _expect_implicit(model: Model, measures: Sequence[Measure]) -> str:
     """What is said before figures of implicit maps. Raises for a model without, and for measures of another matrix."""
     if other := [one.name for one in measures if one.matrix != "weights"]:

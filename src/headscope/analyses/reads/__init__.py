@@ -13,5 +13,5 @@ ANALYSIS = Analysis(
     axis="side",
     section="statistics:findings",
     table="statistics:table",
-    merge="run:merge",
+    merge="corpus:shares.merge",
 )

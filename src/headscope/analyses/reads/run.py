@@ -12,7 +12,7 @@ from torch import Tensor
 
 from headscope.analyses.options import BlockOptions, with_options
 from headscope.analyses.reads import statistics
-from headscope.analyses.reads.corpus import ATTENDED, over_corpus, shares
+from headscope.analyses.reads.corpus import ATTENDED, over_corpus
 from headscope.analyses.result import returns_result
 from headscope.attention.one import Text, prepare
 from headscope.attention.parts import sides
@@ -149,9 +149,6 @@ def reads(
         raise InputError(f"of: is of a corpus, and one input was given; found {of!r}")
     contrast: dict[str, Any] = {"query": query, "key": key, "foil": foil, "pairs": pairs}
     return _of_input(model, *prepare(model, text, pair, target), Head.of(head), attention, **contrast)
-
-
-merge = shares.merge
 
 
 def _of_input(

@@ -14,11 +14,11 @@ ANALYSIS = Analysis(
         "by default."
     },
     reads="headscope.console.sources:coreference",
-    estimate="run:estimate",
+    estimate="run:coreference.estimate",
     axis="candidates",
     section="section:Coref",
     table="statistics:table",
     every="statistics:every_head",
-    merge="run:merge",
+    merge="run:coreference.merge",
     sections=(Entry("coref", "coreference (table 2)", 50, "examples:section", reads="coref"),),
 )

@@ -103,9 +103,6 @@ def coreference(
     )
 
 
-estimate, merge = coreference.estimate, coreference.merge
-
-
 def _first(corpus: Corpus | Iterable[Example], limit: int) -> Corpus | Iterable[Example]:
     """The first sentences of a corpus: what is cut and counted later are windows."""
     if isinstance(corpus, Corpus):

@@ -12,9 +12,9 @@ ANALYSIS = Analysis(
     positions={"FILE": 'JSON lines: {"words": [...], "cue": [2], "scope": [0, 1, 3]}.'},
     reads="headscope.corpora.links:negations",
     rules={"against": "-shard -resume"},
-    estimate="run:estimate",
+    estimate="run:negation.estimate",
     axis="block",
     section="section:section",
     table="statistics:table",
-    merge="run:merge",
+    merge="run:negation.merge",
 )

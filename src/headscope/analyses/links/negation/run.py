@@ -61,9 +61,6 @@ def negation(
     return _Scopes(model).over(KIND, corpus, RunOptions(**options), about={"seed": seed})
 
 
-estimate, merge = negation.estimate, negation.merge
-
-
 class _Scopes(LinkEngine):
     """The words outside of a negation's cue, and whether they look at it."""
 

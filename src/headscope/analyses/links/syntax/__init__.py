@@ -12,11 +12,11 @@ ANALYSIS = Analysis(
     positions={"TREEBANK": "Trees, .conllu and others; the built-in ones by default."},
     reads="headscope.console.sources:annotated",
     named={"offsets": "", "clusters": "", "treebank": ""},
-    estimate="run:estimate",
+    estimate="run:syntax.estimate",
     axis="relation",
     section="section:Syntax",
     table="statistics:table",
     every="statistics:every_head",
-    merge="run:merge",
+    merge="run:syntax.merge",
     sections=(Entry("syntax", "dependency relations (table 1)", 40, "section:section", reads="treebank"),),
 )

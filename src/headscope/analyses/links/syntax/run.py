@@ -120,9 +120,6 @@ def syntax(
     )
 
 
-estimate, merge = syntax.estimate, syntax.merge
-
-
 def relations_of(example: Example) -> list[Link]:
     """The links from each word to its head, by their relations; the root has none."""
     _, heads, relations = gold(example)
