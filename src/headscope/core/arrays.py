@@ -1,8 +1,8 @@
-"""Types of arrays, and divisions by 0."""
+"""Types of arrays, layers of several sizes as one, and divisions by 0."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,3 +20,11 @@ Arrays = Mapping[str, np.ndarray]
 def quiet() -> np.errstate:
     """Where figures are NaN or infinite that divide by 0, of which numpy says nothing within this."""
     return np.errstate(invalid="ignore", divide="ignore")
+
+
+def of_layers(layers: Sequence[AnyFloats]) -> Floats:
+    """Arrays ``[head ...]`` as one ``[layer head ...]``; NaN for heads that a layer does not have."""
+    every = np.full((len(layers), max(map(len, layers)), *layers[0].shape[1:]), np.nan)
+    for place, layer in enumerate(layers):
+        every[place, : len(layer)] = layer
+    return every

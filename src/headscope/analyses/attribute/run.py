@@ -15,6 +15,7 @@ import xarray as xr
 from headscope.analyses.result import returns_result
 from headscope.attention.one import Text, prepare
 from headscope.attention.residual import LogitTerms, token_id, unembedding, written
+from headscope.core.arrays import of_layers
 from headscope.core.counts import plural
 from headscope.core.validation import validated
 from headscope.errors import InputError
@@ -48,11 +49,8 @@ def dataset(parts: LogitTerms, pieces: Sequence[str], meta: Mapping[str, Any]) -
         pieces: of the input's tokens.
         meta: what made them.
     """
-    heads, kinds, terms = parts.heads, parts.kinds, parts.terms
-    padded = np.full((len(heads), max(map(len, heads)), len(pieces)), np.nan)
-    for place, layer in enumerate(heads):
-        padded[place, : len(layer)] = layer
-    variables: dict[str, Any] = {"heads": (("layer", "head", "source"), padded)}
+    kinds, terms = parts.kinds, parts.terms
+    variables: dict[str, Any] = {"heads": (("layer", "head", "source"), of_layers(parts.heads))}
     if not any(kinds):
         terms = {name: value for name, value in terms.items() if name != "mixer"}
     for name, value in terms.items():

@@ -7,21 +7,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-import torch
 import xarray as xr
 
 from headscope.analyses.result import returns_result
-from headscope.attention.record import AttentionRecord
-from headscope.attention.recording import recording
+from headscope.attention.parts import doubles
 from headscope.core.arrays import Floats, quiet
 from headscope.core.validation import Count, validated
 from headscope.corpora import Corpus, Example
-from headscope.errors import InputError, RefusedError
+from headscope.errors import InputError
 from headscope.measures.sums import Gathering, Ratios
 from headscope.models import Model
-from headscope.models.model import uncached
 from headscope.models.weights import not_finite
-from headscope.runs.batches import cut, examples
+from headscope.runs.batches import cut, examples, tokens_of
+from headscope.runs.forward import self_attention
 
 
 @returns_result
@@ -130,30 +128,17 @@ def _cut(model: Model, example: Example, tokens: int) -> Example:
 
 def _run(model: Model, batch: list[Example], tokens: int, layers: list[int]) -> Floats:
     """``[input layer head query key]``; NaN for heads that a layer does not have; the last one is uniform."""
-    given = [example.tokens for example in batch if example.tokens is not None]
-    corners: dict[int, Floats] = {}
-    even: dict[int, Floats] = {}
-
-    def keep(record: AttentionRecord) -> None:
-        if record.kind == "cross":
-            return
-        if record.shape[2] != record.shape[3] or record.layer in corners:
-            raise RefusedError(f"{record.module}: expected one self-attention a layer over whole inputs")
-        rows = slice(0, tokens)
-        corners[record.layer] = record.weights(rows)[..., :tokens].double().cpu().numpy()
+    records = self_attention(model, [tokens_of(example) for example in batch])
+    layers[:] = [record.layer for record in records]
+    heads, rows = max(record.shape[1] for record in records), slice(0, tokens)
+    result = np.full((len(batch), len(records), heads + 1, tokens, tokens), np.nan)
+    for index, record in enumerate(records):
+        corner = doubles(record.weights(rows)[..., :tokens])
+        if not np.isfinite(corner).all():
+            raise not_finite(
+                model.name, model.module, f"{batch[0].source}: attention of layer {record.layer}"
+            )
         seen = record.sight(rows).expand(-1, -1, tokens, record.shape[3])
-        uniform = (seen.double() / seen.sum(-1, keepdim=True)).mean(1).cpu().numpy()
-        even[record.layer] = np.broadcast_to(uniform[..., :tokens], (len(given), tokens, tokens))
-
-    module = model.backbone
-    with torch.no_grad(), recording(module, keep, fused=True):
-        module(**model.inputs(given), **uncached(module))
-    layers[:] = sorted(corners)
-    heads = max(weights.shape[1] for weights in corners.values())
-    result = np.full((len(batch), len(layers), heads + 1, tokens, tokens), np.nan)
-    for index, layer in enumerate(layers):
-        result[:, index, : corners[layer].shape[1]] = corners[layer]
-        result[:, index, -1] = even[layer]
-        if not np.isfinite(corners[layer]).all():
-            raise not_finite(model.name, model.module, f"{batch[0].source}: attention of layer {layer}")
+        uniform = doubles((seen.double() / seen.sum(-1, keepdim=True)).mean(1))
+        result[:, index, : record.shape[1]], result[:, index, -1] = corner, uniform[..., :tokens]
     return result

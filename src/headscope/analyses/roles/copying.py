@@ -12,7 +12,7 @@ import xarray as xr
 from scipy.stats import rankdata  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
 
 from headscope.attention.residual import at_the_end, attending, effects, followed, unembedding, written
-from headscope.core.arrays import Bools, Floats, quiet
+from headscope.core.arrays import Bools, Floats, of_layers, quiet
 from headscope.corpora import Example
 from headscope.errors import RefusedError
 from headscope.models import Model
@@ -53,15 +53,14 @@ def copying(model: Model, repeated: Sequence[Example]) -> xr.Dataset | str:
             added = effects(model, ready, slice(int(second[0]), int(second[-1])), tokens.ids[first].tolist())
         except RefusedError as error_:
             return str(error_)
-        heads = max(len(layer) for layer in added)
-        share = np.full((len(added), heads), np.nan)
-        for place, layer in enumerate(added):
+        share: list[Floats] = []
+        for layer in added:
             raised = layer.numpy()  # [head row token]; row i is to be followed by token i + 1
             rows = np.arange(len(second) - 1)
             target = raised[:, rows, rows + 1][..., None]
             below = (target > raised).sum(-1) + ((target == raised).sum(-1) - 1) / 2
-            share[place, : len(layer)] = (below / (len(first) - 1)).sum(-1)
-        sums.append(share)
+            share.append((below / (len(first) - 1)).sum(-1))
+        sums.append(of_layers(share))
         counts.append(len(second) - 1)
     every, n = np.stack(sums), np.array(counts, np.float64)[:, None, None]
     return figures({"copying": (every, 0.5), "suppressing": (n - every, 0.5)}, n, layers)

@@ -19,8 +19,9 @@ import xarray as xr
 
 from headscope.analyses.result import returns_result
 from headscope.attention.one import output_of
+from headscope.attention.parts import doubles
 from headscope.attention.record import AttentionRecord
-from headscope.core.arrays import Bools, Floats
+from headscope.core.arrays import Bools, Floats, of_layers
 from headscope.core.counts import plural
 from headscope.core.heads import AnyHead, Head
 from headscope.core.lazy import module
@@ -384,11 +385,8 @@ def _mapped(model: Model, text: str, spans: Sequence[Stretch], name: str, apart:
         output_of(model, model.inputs([tokens]), keep)
     layers = sorted(sums)
     pairs = counts[:, None] * counts[None].astype(np.float64)
-    maps = np.full((len(layers), max(len(array) for array in sums.values()), len(spans), len(spans)), np.nan)
-    hidden = np.triu(np.ones((len(spans), len(spans)), np.bool_), 1)
-    for place, layer in enumerate(layers):
-        means = sums[layer].double().cpu().numpy() / pairs
-        maps[place, : len(means)] = np.where(hidden, np.nan, means)
+    maps = of_layers([doubles(sums[layer]) / pairs for layer in layers])
+    maps[..., np.triu(np.ones((len(spans), len(spans)), np.bool_), 1)] = np.nan
     before = np.cumsum(of >= 0)
     seen = np.array([before[of == number].mean() for number in range(len(spans))])
     pieces = [text[start:end].strip() for start, end in spans]

@@ -20,7 +20,7 @@ from headscope.analyses.why.spans import Source
 from headscope.attention.one import running
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import edits, evaluating, recording, route
-from headscope.core.arrays import Floats
+from headscope.core.arrays import Floats, of_layers
 from headscope.core.heads import Head
 from headscope.errors import RefusedError
 from headscope.models.perceive import of_tower
@@ -577,8 +577,9 @@ def _light(record: AttentionRecord) -> AttentionRecord:
 
 def by_head(slopes: Slopes, statement: int | None = None) -> Floats:
     """The derivatives by place, head and span, of one statement or of all; NaN where a place has fewer heads."""
-    parts = list(slopes.heads.values())
-    made = np.full((len(parts), max(values.shape[1] for values in parts), parts[0].shape[2]), np.nan)
-    for number, values in enumerate(parts):
-        made[number, : values.shape[1]] = (values.sum(0) if statement is None else values[statement]).numpy()
-    return made
+    return of_layers(
+        [
+            (values.sum(0) if statement is None else values[statement]).numpy()
+            for values in slopes.heads.values()
+        ]
+    )

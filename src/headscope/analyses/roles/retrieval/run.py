@@ -18,7 +18,7 @@ from headscope.analyses.roles.retrieval.needles import Needle, hidden, words_of
 from headscope.attention.one import output_of
 from headscope.attention.record import AttentionRecord
 from headscope.attention.residual import Outputs, Put, unembedding
-from headscope.core.arrays import Arrays, Floats
+from headscope.core.arrays import Arrays, Floats, of_layers
 from headscope.core.heads import Head
 from headscope.core.link import Link, Span
 from headscope.core.validation import Count, Number, Seed
@@ -183,10 +183,7 @@ def looked_at(model: Model, needle: Needle, done: Callable[[int], None]) -> Arra
 
     right = _answered(model, needle, keep)
     layers = sorted(most)
-    hits = np.full((len(layers), max(len(most[layer]) for layer in layers)), np.nan)
-    for place, layer in enumerate(layers):
-        correct = (most[layer] == np.array(needle.inside)) & right
-        hits[place, : len(correct)] = correct.sum(-1)
+    hits = of_layers([((most[layer] == np.array(needle.inside)) & right).sum(-1) for layer in layers])
     done(1)
     return {"hits": hits, "produced": np.array(int(right.sum())), "layers": np.array(layers)}
 
