@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, cast
 
@@ -174,14 +173,14 @@ class _Fed:
         self._ids: list[Ints] = []
         self._begin = 0
 
-    @contextmanager
-    def watching(self) -> Generator[None]:
+    def watching(self) -> Hooks:
         """Within it what the decoder reads is kept."""
         module: Any = self._model.module
-        module = module.base_model if virtual_tokens(module) else module  # peft lets that write
-        with Hooks() as hooks:
-            hooks.before(module, self._reads)
-            yield
+        hooks = Hooks()
+        hooks.before(
+            module.base_model if virtual_tokens(module) else module, self._reads
+        )  # peft lets that write
+        return hooks
 
     @property
     def ids(self) -> Ints:

@@ -8,8 +8,7 @@ knows a family by name: what is linear is told operation by operation as the mod
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -318,30 +317,29 @@ class Pass(TorchFunctionMode):
 
     # --- modules
 
-    @contextmanager
-    def watching(self) -> Generator[None]:
+    def watching(self) -> Hooks:
         """Within it the layers of the model are followed."""
         layers = layers_of(self.module, {site.pile for site in self.sites.values()})
-        with Hooks() as hooks:
-            for layer, pile, number in layers:
-                hooks.on_entry(layer, partial(self._begins, pile, number))
-            if self.unembeds is not None:
-                within = {part for layer, _, _ in layers for part in layer.modules()}
-                outside = {part for part in self.module.modules() if not any(part.children())} - within
-                for part in outside.union(*(layer.children() for layer, _, _ in layers)):
-                    hooks.after(part, self._ran)
-                hooks.before(self.unembeds, self._opens)
-                hooks.after(self.unembeds, self._closes)
-                hooks.on_exit(layers[-1][0], self._ends)
-            for site in {id(site.attention): site for site in self.sites.values()}.values():
-                hooks.before(site.attention, self._enters)
-                if site.projection is not None:
-                    hooks.after(site.projection, self._projected)
-                hooks.on_exit(site.attention, partial(self._leaves, site))
-            for mixer, kind in self.mixers.items():
-                hooks.before(mixer, partial(self._mixes, kind))
-                hooks.after(mixer, self._mixed)
-            yield
+        hooks = Hooks()
+        for layer, pile, number in layers:
+            hooks.on_entry(layer, partial(self._begins, pile, number))
+        if self.unembeds is not None:
+            within = {part for layer, _, _ in layers for part in layer.modules()}
+            outside = {part for part in self.module.modules() if not any(part.children())} - within
+            for part in outside.union(*(layer.children() for layer, _, _ in layers)):
+                hooks.after(part, self._ran)
+            hooks.before(self.unembeds, self._opens)
+            hooks.after(self.unembeds, self._closes)
+            hooks.on_exit(layers[-1][0], self._ends)
+        for site in {id(site.attention): site for site in self.sites.values()}.values():
+            hooks.before(site.attention, self._enters)
+            if site.projection is not None:
+                hooks.after(site.projection, self._projected)
+            hooks.on_exit(site.attention, partial(self._leaves, site))
+        for mixer, kind in self.mixers.items():
+            hooks.before(mixer, partial(self._mixes, kind))
+            hooks.after(mixer, self._mixed)
+        return hooks
 
     def _begins(self, pile: str, layer: int, given: Any) -> Tensor | None:
         parts = (site.part for site in self.sites.values() if site.pile == pile)

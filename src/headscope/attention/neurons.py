@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
@@ -228,13 +228,12 @@ class Projections:
         self._now: tuple[AttentionRecord, Tensor] | None = None  # a call whose projection is to come
         self._modules: dict[int, nn.Module] = {}
 
-    @contextmanager
-    def watching(self) -> Generator[None]:
+    def watching(self) -> Hooks:
         """Within it every linear map of the model is looked at when it runs."""
-        with Hooks() as hooks:
-            for module in filter(_is_linear, self._model.modules()):
-                hooks.before(module, self._met)
-            yield
+        hooks = Hooks()
+        for module in filter(_is_linear, self._model.modules()):
+            hooks.before(module, self._met)
+        return hooks
 
     def expect(self, record: AttentionRecord) -> None:
         """Say that an attention call has happened."""

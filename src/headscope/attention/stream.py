@@ -279,12 +279,11 @@ class Read:
         for writer, term in zip(self.writers, self.terms(numbers), strict=True):
             if term is None:
                 continue
-            name = Who(writer.kind, writer.part, writer.layer)
-            names = [name._replace(head=head) for head in range(len(term) - 1)]
-            names += [Who("bias") if writer.kind == "head" else name]
-            for who, values in zip(names, term.cpu().numpy(), strict=True):
-                who = Who(who.kind) if who.kind in ("bias", "position") else who
-                terms[who] = terms[who] + values if who in terms else values
+            shared = writer.kind in ("bias", "position")
+            name = Who(writer.kind) if shared else Who(writer.kind, writer.part, writer.layer)
+            heads = [name._replace(head=head) for head in range(len(term) - 1)]
+            for who, values in zip([*heads, Who("bias") if heads else name], term.cpu().numpy(), strict=True):
+                terms[who] = terms.get(who, 0.0) + values
         return terms
 
     def _expect_all(self, terms: Sequence[Tensor | None]) -> None:
