@@ -140,11 +140,15 @@ def part_of(reader: Reader, part: str | None) -> str:
 
 
 def call_of(read: Read, part: str, head: Head) -> LinearCall:
-    """The call of a head's layer. Raises `InputError` where there is no such head."""
+    """The call of a head's layer. Raises `InputError` where there is no such head, `RefusedError` for windows."""
     site = part, head.layer
     call = next((call for call in read.calls if (call.part, call.record.layer) == site), None)
     if call is None or head.head >= call.record.shape[1]:
         raise InputError(f"head: expected a head of {read.model.name}, found {head}")
+    if (windows := call.record.shape[0]) != 1:
+        raise RefusedError(
+            f"{read.model.name}: expected attention over the whole input, found {windows} windows"
+        )
     return call
 
 

@@ -17,7 +17,7 @@ from headscope.attention.stream import Reader, Who
 from headscope.core.heads import Head
 from headscope.core.terms import REST, SIDES, split
 from headscope.core.tokens import Tokens
-from headscope.errors import InputError, RefusedError
+from headscope.errors import InputError
 from headscope.views.payload import ReadsInfo, WriterInfo
 from headscope.views.widget import whole_number
 
@@ -95,10 +95,6 @@ class Lines:
     def _of_layer(self, lines: Sequence[AskedLine], *, every: bool) -> list[ReadsInfo]:
         call = self._call(lines[0].head)
         record = call.record
-        if record.shape[0] != 1:
-            raise RefusedError(
-                f"{self.model.name}: expected attention over the whole input, found {record.shape[0]} windows"
-            )
         (queries, _), (keys, _) = sides(self.model, self.part, [record], 0, self.ready, self.axes)
         still, answers = self._read.unturned(call), list[ReadsInfo]()
         for start in range(0, len(lines), AT_ONCE):

@@ -38,7 +38,7 @@ from headscope.core.terms import SIDES
 from headscope.core.tokens import Tokens
 from headscope.core.validation import Number, Seed
 from headscope.corpora import Corpus, Example
-from headscope.errors import InputError, RefusedError
+from headscope.errors import InputError
 from headscope.models import Model
 from headscope.runs.long import described
 from headscope.runs.options import COMMAND
@@ -169,10 +169,6 @@ def _of_input(
     read = reader.read(ready, (part, head.layer))
     call = call_of(read, part, head)
     record = call.record
-    if record.shape[0] != 1:
-        raise RefusedError(
-            f"{model.name}: expected attention over the whole input, found {record.shape[0]} windows"
-        )
     (queries, _), (keys, _) = sides(model, part, [record], 0, ready, axes)
     row = place("query", query, queries)
     column, asked = ask(model, record, head.head, keys, row, key, foil)

@@ -86,46 +86,29 @@ def table(result: xr.Dataset) -> pd.DataFrame:
 
     Of one input with `COLUMNS`: the terms of a side sum to the contrast. Of a corpus with `CORPUS`: shares sum to 1.
     """
-    return _of_corpus(result) if "chance" in result else _of_one(result)
-
-
-def _of_one(result: xr.Dataset) -> pd.DataFrame:
-    contrast = float(result["contrast"])
+    one = "chance" not in result
+    contrast = float(result["contrast"]) if one else 1.0
+    summed = ("term", "content", "position") if one else ("share",)
+    names = {name: name for name in (*summed, "looks_at", "chance", "p", "q", UNTRAINED, *CORPUS_ABLATED)}
+    names |= {"se": "share_se", "ci_low": "share_low", "ci_high": "share_high"}
+    there = {column: result[name] for column, name in names.items() if name in result}
     rows: list[dict[str, Any]] = []
     for at, side in enumerate(SIDES):
-        terms = result["term"].values[at]
         every = {
-            name: result[name].values[at] for name in ("content", "position", "looks_at") if name in result
+            column: array.values[at] if array.ndim == 2 else array.values for column, array in there.items()
         }
-        large, small = split(terms, contrast)
-        for place in large:
-            row = {"side": side, **_writer(result, place), "term": terms[place]}
-            rows.append(row | {name: values[place] for name, values in every.items()})
-        if len(small):
-            rest = {name: values[small].sum() for name, values in every.items() if name != "looks_at"}
-            rows.append({"side": side, "writer": REST, "term": terms[small].sum(), **rest})
-    for row in rows:
-        row["share"] = row["term"] / contrast if contrast else np.nan
-    return _frame(rows, COLUMNS)
-
-
-def _of_corpus(result: xr.Dataset) -> pd.DataFrame:
-    names = {"share": "share", "se": "share_se", "ci_low": "share_low", "ci_high": "share_high"}
-    names |= {"chance": "chance", "p": "p", "q": "q"}
-    names |= {UNTRAINED: UNTRAINED} if UNTRAINED in result else {}
-    ablated = {name: name for name in CORPUS_ABLATED if name in result}
-    rows: list[dict[str, Any]] = []
-    for at, side in enumerate(SIDES):
-        shares = result["share"].values[at]
-        large, small = split(shares, 1.0)
+        large, small = split(every[summed[0]], contrast)
         for place in large:
             row = {"side": side, **_writer(result, place)}
-            row |= {column: result[name].values[at, place] for column, name in names.items()}
-            rows.append(row | {column: result[name].values[place] for column, name in ablated.items()})
+            rows.append(row | {column: values[place] for column, values in every.items()})
         if len(small):
-            rows.append({"side": side, "writer": REST, "share": shares[small].sum()})
-    untrained = (UNTRAINED,) if UNTRAINED in result else ()
-    return _frame(rows, (*CORPUS, *untrained, *ablated))
+            rest = {column: every[column][small].sum() for column in summed if column in every}
+            rows.append({"side": side, "writer": REST, **rest})
+    columns = COLUMNS if one else (*CORPUS, *(name for name in (UNTRAINED, *CORPUS_ABLATED) if name in there))
+    frame: Any = pd.DataFrame(rows, columns=list(columns))
+    if one:
+        frame["share"] = frame["term"] / contrast if contrast else np.nan
+    return frame.astype(dict.fromkeys(("layer", "head"), "Int64"))
 
 
 def _writer(result: xr.Dataset, place: int) -> dict[str, Any]:
@@ -133,11 +116,6 @@ def _writer(result: xr.Dataset, place: int) -> dict[str, Any]:
     named: dict[str, Any] = {"writer": str(result["writer"].values[place])}
     named |= {"layer": layer} if layer >= 0 else {}
     return named | ({"head": head, "paper": Head(layer, head).paper} if head >= 0 else {})
-
-
-def _frame(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> pd.DataFrame:
-    frame: Any = pd.DataFrame(list(rows), columns=list(columns))
-    return frame.astype(dict.fromkeys(("layer", "head"), "Int64"))
 
 
 def findings(result: xr.Dataset) -> list[str | Block]:
