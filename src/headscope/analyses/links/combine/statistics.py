@@ -23,7 +23,7 @@ from headscope.core.heads import Head
 from headscope.core.lazy import module
 from headscope.measures.dataset import describe
 from headscope.statistics import jackknife
-from headscope.statistics.jackknife import share_interval
+from headscope.statistics.jackknife import ENDS, share_interval
 from headscope.views.digits import signed
 
 MEANS = (2, 3, 5, 10)
@@ -50,6 +50,8 @@ NEGATIVES = 10
 FOLDS, STRENGTHS = 3, tuple(10.0 ** -(step / 2) for step in range(7))
 """The strength of the penalty is chosen among these, as a share of the one that leaves no head, by cross-validation in
 so many folds of the documents."""
+
+FIGURES = ("value", "ci_low", "ci_high")
 
 _LISTED = 5
 
@@ -427,10 +429,7 @@ def dataset(
     axes = ("label", "system", "score")
     return xr.Dataset(
         {
-            **{
-                name: (axes, np.stack([row[name] for row in figures]))
-                for name in ("value", "ci_low", "ci_high")
-            },
+            **{name: (axes, np.stack([row[name] for row in figures])) for name in FIGURES},
             "n": (("label", "score"), np.stack([row["n"] for row in figures]).astype(np.int64)),
             "weight": (
                 ("label", "weighted", "half", "direction", "layer", "head"),
@@ -457,35 +456,29 @@ def table(result: xr.Dataset) -> pd.DataFrame:
     ``n`` are the sources that ``accuracy`` and ``average_precision`` are over, ``inputs`` those of the precision at L
     and L / 5. The `heads` of a regression have its coefficients, the mean of both halves'.
     """
-    rows: list[dict[str, Any]] = []
-    names = [str(name) for name in result["score"].values]
-    for label in result["label"].values.tolist():
-        of_label: Any = result.sel(label=label)
-        for system in result["system"].values.tolist():
-            row: dict[str, Any] = {"label": label, "system": system, "n": int(of_label["n"].values[0])}
-            figures = of_label.sel(system=system)
-            for place, name in enumerate(names):
-                if name == CONTACTS[0]:
-                    row["inputs"] = int(of_label["n"].values[place])
-                ends = {"": "value", "_low": "ci_low", "_high": "ci_high"}
-                row |= {f"{name}{end}": float(figures[key].values[place]) for end, key in ends.items()}
-            row["heads"] = "" if system == CHANCE else counted(of_label["weight"].sel(weighted=system))
-            rows.append(row)
-    return pd.DataFrame(rows)
+    columns: dict[str, Any] = {"n": result["n"][:, 0]}
+    for name in map(str, result["score"].values):
+        of = result.sel(score=name)
+        columns |= {"inputs": of["n"]} if name == CONTACTS[0] else {}
+        columns |= zip((name + end for end in ENDS), (of[key] for key in FIGURES), strict=True)
+    figures = xr.Dataset({name: array.drop_vars("score") for name, array in columns.items()})
+    rows: Any = figures.to_dataframe(["label", "system"]).reset_index()
+    weight: Any = result["weight"]
+    heads = [
+        "" if system == CHANCE else counted(weight.sel(label=label, weighted=system))
+        for label, system in zip(rows["label"], rows["system"], strict=True)
+    ]
+    return rows.assign(heads=heads)
 
 
 def counted(weight: Any) -> str:
     """The heads that count most in a system of a label, such as ``L7H9 row +1.31, L3H2 column −0.20 and 4 more``."""
-    mean = weight.mean("half")
-    flat: Floats = mean.values.ravel()
-    order = [place for place in np.argsort(-np.abs(flat), kind="stable").tolist() if abs(flat[place]) > 0]
+    means: Any = weight.mean("half").to_series()
+    means = means[means.abs() > 0]
+    means = means.iloc[np.argsort(-means.abs().to_numpy(), kind="stable")]
     listed: list[str] = []
-    for place in order[:_LISTED]:
-        layers, heads = mean.sizes["layer"], mean.sizes["head"]
-        (direction, layer), head = divmod(place // heads, layers), place % heads
-        way = str(mean["direction"].values[direction])
-        name = str(Head(int(mean["layer"].values[layer]), int(mean["head"].values[head])))
-        value = f" {signed(float(flat[place]), 2)}" if weight["weighted"].item() == REGRESSION else ""
-        listed.append(name + (f" {way}" if way != "both" else "") + value)
-    more = len(order) - len(listed)
+    for (way, layer, head), mean in means.head(_LISTED).items():
+        value = f" {signed(float(mean), 2)}" if weight["weighted"].item() == REGRESSION else ""
+        listed.append(str(Head(layer, head)) + (f" {way}" if way != "both" else "") + value)
+    more = len(means) - len(listed)
     return ", ".join(listed) + (f" and {more} more" if more else "")
