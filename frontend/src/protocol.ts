@@ -227,17 +227,21 @@ export interface LinkInfo {
 /**
  * What each shown head of a part does on this input, a figure a head (`headscope.views.highlights`).
  *
- * `query` and `key` are the places of the link that stands out most, `weight` is its own, `score` how far it stands
- * out. Of a picture or a sound `query` is −1, and `key` the number of a part of it: a ninth of the picture, row by
- * row, or a tenth of the sound; `weight` is the share that the part gets. `near` is the share on the previous token,
- * or on the next if that is more; `evenness` the part of the visible tokens on which even attention would be as spread
- * out; `moved`, of two inputs, the share that moves from one to the other (−1: none).
+ * `query` and `key` are the first pieces of the two words whose link stands out most, `weight` is its own, `score` how
+ * far it stands out, `share` the part of the words that look at another so, `alike` the part of these that look at the
+ * same word elsewhere. Of a picture or a sound `query` is −1, and `key` the number of a part of it: a ninth of the
+ * picture, row by row, or a tenth of the sound; `weight` is the share that the part gets. `near` is the share on the
+ * previous token, or on the next if that is more; `evenness` the part of the visible tokens on which even attention
+ * would be as spread out, over rows that see five (−1: none does); `moved`, of two inputs, the share that moves from
+ * one to the other (−1: none).
  */
 export interface HighlightsInfo {
   query: number[];
   key: number[];
   weight: number[];
   score: number[];
+  share: number[];
+  alike: number[];
   near: number[];
   evenness: number[];
   moved?: number[];

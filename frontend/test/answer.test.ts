@@ -10,6 +10,7 @@ import { DEFAULTS, type Full } from "../src/scene/state";
 /** What a head does: its link and how far it stands out, then its measures. */
 interface Does {
   readonly link?: readonly [query: number, key: number, weight: number, score: number];
+  readonly share?: number;
   readonly previous?: number;
   readonly first?: number;
   readonly sep?: number;
@@ -33,6 +34,8 @@ function part(layers: readonly (readonly Does[])[], over: Partial<PartInfo> = {}
     key: of(1, -1),
     weight: of(2, 0),
     score: of(3, 0),
+    share: all.map(({ link, share }) => share ?? (link ? 0.3 : 0)),
+    alike: all.map(({ link }) => Number(!!link && pieces[link[0]] === pieces[link[1]])),
     near: all.map(({ previous = 0 }) => previous),
     evenness: all.map(({ evenness = 0 }) => evenness),
     ...(moved.length > 0 && { moved }),
@@ -85,8 +88,16 @@ const PREVIOUS: Does = { previous: 0.93 };
 const BROAD: Does = { evenness: 0.9, first: 0.2 };
 
 test.each([
-  ["a link that stands out before the previous token, and that before a sink", [[SINK, PREVIOUS], [LINK]], [4, [1, 0]]],
-  ["the previous token where nothing stands out", [[SINK], [{ link: [4, 2, 0.2, 0.05] }, PREVIOUS]], [4, [0, 1]]],
+  [
+    "a link that stands out",
+    [
+      [SINK, PREVIOUS],
+      [SINK, LINK],
+    ],
+    [4, [0, 1]],
+  ],
+  ["a faint link before the previous token", [[PREVIOUS], [PREVIOUS, { link: [4, 2, 0.2, 0.05] }]], [4, [0, 1]]],
+  ["a link of many words before one of few", [[{ ...LINK, share: 0.01 }], [{ ...LINK, share: 0.1 }]], [4, [0, 0]]],
   ["a sharp link before a vague one", [[{ link: [4, 2, 0.4, 0.35] }], [{ link: [4, 2, 0.9, 0.34] }]], [4, [0, 0]]],
   ["a head that looks beside each token is not chosen for a link", [[{ ...PREVIOUS, ...LINK }, LINK]], [3, [1]]],
   ["of equal ones the first", [[SINK, SINK], [SINK]], [3, [0, 0]]],
@@ -107,12 +118,14 @@ const said = (layers: Does[][], state: Partial<Full> = {}, over: Partial<PartInf
 
 test("the sentence says what the open head does, and what most heads do", () => {
   const rest = [SINK, SINK, PREVIOUS];
-  expect(said([[LINK, ...rest]])).toBe("L3H0 looks from “it” to “animal”, 68%; 3 of 4 heads look mostly at [CLS].");
+  expect(said([[LINK, ...rest]])).toBe(
+    "L3H0 looks from “it” to “animal” (word 2), 68%; 2 of 4 heads look mostly at [CLS].",
+  );
   expect(said([[LINK, ...rest]], { heads: [1] })).toBe(
-    "L3H1 looks mostly at [CLS], 88% on average, as 3 of 4 heads do.",
+    "L3H1 looks mostly at [CLS], 88% on average, as 2 of 4 heads do.",
   );
   expect(said([[LINK, ...rest]], { heads: [3] })).toMatch(/^L3H3 looks mostly at the previous token, 93% on average; /);
-  expect(said([[BROAD, BROAD]])).toBe("L3H0 looks at most tokens alike, as all 2 heads do.");
+  expect(said([[BROAD, BROAD]])).toBe("L3H0 looks at most tokens alike.");
   expect(said([[LINK, ...rest]], { scale: "neuron" })).toBe(said([[LINK, ...rest]]));
   expect(said([[{ first: 0.3, sep: 0.4 }]])).toBe("L3H0 gives the most to “saw”, 60% on average.");
   expect(said([[{ off: true }]])).toBe("L3H0 is switched off: its weights are 0.");
@@ -121,9 +134,11 @@ test("the sentence says what the open head does, and what most heads do", () => 
 test("a link to the same word, or to what followed it, is said to be one", () => {
   expect(said([[{ link: [5, 2, 0.9, 0.8] }]])).toBe("L3H0 looks from “animal” to the other “animal”, 90%.");
   expect(said([[{ link: [5, 3, 0.9, 0.8] }]])).toBe(
-    "L3H0 looks from “animal” to “saw”, which came after the same word before, 90%.",
+    "L3H0 looks from “animal” (word 5) to “saw”, which came after the same word before, 90%.",
   );
-  expect(said([[{ link: [5, 3, 0.9, 0.8] }]], {}, { kind: "cross" })).toBe("L3H0 looks from “animal” to “saw”, 90%.");
+  expect(said([[{ link: [5, 3, 0.9, 0.8] }]], {}, { kind: "cross" })).toBe(
+    "L3H0 looks from “animal” (word 5) to “saw”, 90%.",
+  );
 });
 
 test("of two inputs it says what moves", () => {
@@ -134,7 +149,7 @@ test("of two inputs it says what moves", () => {
     ],
   ];
   expect(said(layers)).toMatch(
-    /^L3H0 changes 40% of its attention between 1 and 2, more than any other head; here it looks from “it” to “animal”, 68%\.$/,
+    /^L3H0 changes 40% of its attention between 1 and 2, more than any other head; here it looks from “it” to “animal” \(word 2\), 68%\.$/,
   );
   expect(said(layers, { heads: [1] })).toMatch(
     /^L3H1 changes 10% of its attention between 1 and 2; here it looks mostly/,
@@ -156,11 +171,9 @@ test("a part of a picture, or seconds of a sound", () => {
 test("a key that takes much of all heads' attention is called a sink", () => {
   const key = { pieces: PIECES, special: PIECES.map((piece) => piece.startsWith("[")) };
   const over = (...sinks: number[]) => ({ key: { ...key, sinks } }) as unknown as Partial<PartInfo>;
-  expect(said([[SINK, SINK]], {}, over(0))).toBe(
-    "L3H0 looks mostly at [CLS] (a sink), 88% on average, as all 2 heads do.",
-  );
+  expect(said([[SINK, SINK]], {}, over(0))).toBe("L3H0 looks mostly at [CLS] (a sink), 88% on average.");
   const few = [{ sep: 0.9 }, { sep: 0.8 }];
-  expect(said([few], {}, over(6))).toBe("L3H0 looks mostly at separators (sinks), 90% on average, as all 2 heads do.");
+  expect(said([few], {}, over(6))).toBe("L3H0 looks mostly at separators (sinks), 90% on average.");
   expect(said([few], {}, over(0))).toContain("looks mostly at separators, 90%");
   expect(said([[{}]], {}, over(3))).toBe("L3H0 gives the most to “saw” (a sink), 60% on average.");
 });
@@ -168,16 +181,17 @@ test("a key that takes much of all heads' attention is called a sink", () => {
 test("nothing is said of other numbers than one head's raw weights", () => {
   expect(said([[LINK]], { quantity: "gradient" }, { quantities: [] })).toBe("");
   expect(said([[LINK]], { renormalise: true })).toBe("");
-  expect(said([[LINK, SINK]], { heads: [0, 1] })).toBe("all 2 heads look mostly at [CLS].");
+  expect(said([[SINK, SINK]], { heads: [0, 1] })).toBe("all 2 heads look mostly at [CLS].");
   expect(said([[LINK]], {}, { highlights: undefined } as unknown as Partial<PartInfo>)).toBe("");
 });
 
-test("heads have letters by what they do, several where they do several things", () => {
-  const roles = rolesOf(scene([[LINK, SINK, PREVIOUS, BROAD]]));
+test("each head is counted once, for the most telling of what it does", () => {
+  const roles = rolesOf(scene([[LINK, { ...SINK, evenness: 0.8 }, PREVIOUS, BROAD, {}]]));
   expect(roles.map(({ name, look, heads }) => [name, look.letter, look.hue, heads])).toEqual([
     ["previous token", "P", 0, ["L3H2"]],
     ["a link between words", "L", 6, ["L3H0"]],
+    ["[CLS]", "C", 8, ["L3H1"]],
     ["broad", "", null, ["L3H3"]],
-    ["[CLS]", "C", 8, ["L3H0", "L3H1"]],
+    ["none of these", "", null, ["L3H4"]],
   ]);
 });

@@ -214,7 +214,7 @@ def same(inside: Inside, live: Live, text: str, *changes: str, **more: Any) -> N
 def shows(mine: dict[str, list[Any]], theirs: dict[str, list[Any]]) -> None:
     """What each head does: the same link, but where two stand out as much."""
     assert list(mine) == list(theirs)
-    for name in ("score", "near", "evenness", "moved"):
+    for name in ("score", "share", "alike", "near", "evenness", "moved"):
         assert_allclose(mine.get(name, []), theirs.get(name, []), atol=2e-4, err_msg=name)
     pairs = zip(
         *(mine[name] for name in ("query", "key")), *(theirs[name] for name in ("query", "key")), strict=True

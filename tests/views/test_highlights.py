@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 
 import headscope as hs
 from headscope.core.maps import AttentionMaps
@@ -15,7 +17,7 @@ from headscope.views.view import View
 
 def tokens(n: int, special: tuple[int, ...] = ()) -> Tokens:
     marked = np.isin(np.arange(n), special)
-    return Tokens([f"w{place}" for place in range(n)], special_mask=marked, word_ids=np.arange(n) // 2)
+    return Tokens([f"w{place}" for place in range(n)], special_mask=marked, word_ids=np.arange(n))
 
 
 def even(n: int, causal: bool = False) -> np.ndarray:
@@ -124,12 +126,44 @@ class TestLinks:
         assert "Layer 1, head 1" in still
         assert "L1H1 looks from “w4” to “w1”, 100%" in still
 
-    def test_the_weight_is_that_of_the_page(self) -> None:
-        weights = even(6)
-        weights[4] = 0.637 * np.eye(6)[1] + 0.363 * np.eye(6)[0]
-        for exact, expected in ((True, 0.637), (False, (round(255 * np.sqrt(0.637)) / 255) ** 2)):
-            found = highlights(Included(maps(weights[None, None]), None, None), {}, exact=exact)
-            assert found["weight"] == [round(expected, 4)]
+    def test_pieces_of_a_word_look_and_are_looked_at_together(self) -> None:
+        axis = Tokens(
+            ["a", "foot", "##bridge", "over", "the", "bridge", "fell"], word_ids=[0, 1, 1, 2, 3, 4, 5]
+        )
+        weights = np.full((7, 7), 0.02, np.float32)
+        weights[1, 5], weights[2, 5], weights[6, 1], weights[6, 2] = 0.88, 0.48, 0.4, 0.5
+        weights[np.arange(7), np.arange(7)] += 1 - weights.sum(-1)
+        included = Included(AttentionMaps([weights[None]], axis, axis), None, None)
+        (found,) = links(included)
+        assert (found.query, found.key) == (6, 1)
+        assert found.weight == pytest.approx(0.9)
+        assert found.share == pytest.approx(2 / 6)  # footbridge looks at bridge, too: 0.68
+        assert found.alike == 0.0
+
+    def test_the_share_of_words_that_look_at_another_does_not_grow_with_the_text(self) -> None:
+        for n in (12, 48, 192):
+            weights = even(n)
+            for query in range(0, n, 6):
+                weights[query] = np.eye(n)[(query + 5) % n]
+            (found,) = links(Included(maps(weights[None, None]), None, None))
+            assert found.share == pytest.approx(1 / 6)
+            same = Tokens(["w", "x", "y", "z", "u", "w"] * (n // 6), word_ids=np.arange(n))
+            (found,) = links(
+                Included(AttentionMaps([weights[None].astype(np.float32)], same, same), None, None)
+            )
+            assert found.alike == 1.0
+
+    def test_rows_that_see_few_keys_do_not_say_how_evenly_a_head_looks(self) -> None:
+        first = np.tile(np.eye(12)[0], (12, 1))
+        weights = np.stack(
+            [even(12, causal=True), np.where(np.arange(12)[:, None] < 4, even(12, causal=True), first)]
+        )
+        given = Included(maps(weights[None], causal=True), None, None)
+        nats = -(weights * np.log(np.where(weights > 0, weights, 1))).sum(-1).mean(-1)
+        found = highlights(given, {"entropy": nats[None]})["evenness"]
+        assert found == pytest.approx([1.0, np.exp(-np.log(np.arange(5, 13)).mean())], abs=1e-4)
+        few = Included(maps(even(4, causal=True)[None, None], causal=True), None, None)
+        assert highlights(few, {"entropy": np.ones((1, 1))})["evenness"] == [-1.0]
 
 
 class TestParts:
@@ -160,6 +194,30 @@ class TestDifference:
         theirs = Included(AttentionMaps([weights[None]], second, second), None, None)
         np.testing.assert_allclose(difference(mine, theirs)[0], [0.25])
         np.testing.assert_allclose(difference(theirs, mine)[0], [0.25])
+
+    def test_texts_that_have_little_in_common_are_not_compared(self) -> None:
+        first, second = Tokens(["[CLS]", *"abcd"], special_mask=[True] + [False] * 4), Tokens(list("abxyz"))
+        one, other = (
+            Included(AttentionMaps([np.eye(5, dtype=np.float32)[None]], axis, axis), None, None)
+            for axis in (first, second)
+        )
+        assert difference(one, other) is None
+        part = explorer_payload([Input({"self": each.maps}) for each in (one, other)])[0]["inputs"][0][
+            "parts"
+        ][0]
+        assert "moved" not in part["highlights"]
+        assert "difference" not in [column["name"] for column in part["measures"]]
+
+    def test_a_head_that_is_switched_off_has_not_moved(self) -> None:
+        before = Included(maps(heads(FIRST, PREVIOUS)), None, None)
+        weights = heads(FIRST, PREVIOUS)
+        weights[0, 0] = 0
+        after = Included(
+            replace(maps(heads(FIRST, PREVIOUS)), layers=[weights[0].astype(np.float32)], partial=True),
+            None,
+            None,
+        )
+        np.testing.assert_allclose(difference(before, after)[0], [np.nan, 0.0])
 
     def test_what_the_other_text_has_not(self) -> None:
         mine, other = ["the", "keys", "of", "doors", "were"], ["the", "key", "of", "doors", "was", "old"]

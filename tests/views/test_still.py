@@ -60,8 +60,8 @@ def test_text_can_be_read_and_is_not_too_small(cat: hs.View) -> None:
 
 
 def test_a_paper_says_in_its_caption_what_is_open(cat: hs.View) -> None:
-    assert b">Layer 0, head " in made(cat)
-    assert b">Layer 0, head " not in made(cat, title=None)
+    assert b">Layer 1, head " in made(cat)
+    assert b">Layer 1, head " not in made(cat, title=None)
 
 
 def test_a_file_says_what_made_it(cat: hs.View) -> None:

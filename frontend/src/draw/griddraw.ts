@@ -5,7 +5,7 @@ import { bare, fixed } from "../scene/format";
 import { FIGURED } from "../scene/gridlayout";
 import type { Heads } from "../scene/heads";
 import { colourOf, type Look } from "../scene/letters";
-import { rolesOfHead } from "../scene/roles";
+import { roleOf } from "../scene/roles";
 import { looksOf } from "../scene/rows";
 import type { Scene } from "../scene/scene";
 import { lineSegments, type Thumb } from "../scene/thumbs";
@@ -74,8 +74,8 @@ export const TAG = 13;
 
 // What the head does, in a corner of its cell; one that does nothing of the kind has none.
 function mark(pen: Pen, { scene, box }: Heads, layer: number, head: number, x: number, y: number): void {
-  const [role] = rolesOfHead(scene, layer, head);
-  if (!role) return;
+  const role = roleOf(scene, layer, head);
+  if (!role || (role.look.hue === null && !role.does)) return;
   const lettered = box.cell >= LETTERED && role.look.letter !== "";
   tag(pen, role.look, scene, lettered ? TAG : Math.max(3, Math.min(5, Math.round(box.cell / 5))), x, y);
 }

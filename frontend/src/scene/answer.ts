@@ -3,11 +3,12 @@
 
 import { sinkNames } from "./axis";
 import { received, type Shown, value } from "./cut";
-import { figure, fixed, percent, piece, plural, whole } from "./format";
+import { figure, fixed, percent, plural, whole } from "./format";
 import { type Highlight, highlight, shows } from "./opening";
 import { ranking } from "./pointed";
-import { alike, follows, isSink, type Role, rolesOf, rolesOfHead, SINK } from "./roles";
+import { isSink, type Role, roleOf, rolesOf, SINK } from "./roles";
 import type { Scene } from "./scene";
+import { type Word, wordOf } from "./words";
 
 /**
  * A stretch of a sentence: words, the name of the open head, a token as it is shown, or the name of a head, which opens
@@ -26,12 +27,6 @@ function inText(part: Part): string {
   if ("named" in part) return part.named;
   return "token" in part ? `“${part.token}”` : `L${part.head.join("H")}`;
 }
-
-const token = ({ part }: Scene, side: "from" | "to", start: number): Part => ({
-  token: piece((side === "from" ? part.query : part.key).pieces[start] ?? "").text,
-  side,
-  start,
-});
 
 /** Heads that are named. */
 const NAMED = 6;
@@ -93,7 +88,7 @@ export function answer(scene: Scene): Part[] {
   const head: Part = state.scale === "model" ? { head: [state.layer, scene.head] } : { named: scene.name() };
   const told = does && own.length > 0 ? [head, " ", ...own] : [];
   // Of two inputs what moves is enough.
-  const most = scene.against || (told.length > 0 && moves(does)) ? null : ofMost(scene);
+  const most = scene.against || (told.length > 0 && moves(does)) ? null : ofMost(scene, told.length === 0);
   if (most && told.length === 0) told.push(`${most.count} ${most.role.does}`);
   else if (most)
     told.push(
@@ -126,11 +121,11 @@ function slopes(scene: Scene): Part[] {
   return ends.length > 0 ? ["In ", { named: scene.name() }, ...ends, "."] : [];
 }
 
-/** What most heads do, and how many: "41 of 72 heads". */
-function ofMost(scene: Scene): { role: Role; count: string } | null {
+/** What most heads do, and how many: "41 of 72 heads"; what all do is no news beside what one does. */
+function ofMost(scene: Scene, every: boolean): { role: Role; count: string } | null {
   const all = scene.part.heads.flat().length;
   const [role] = rolesOf(scene)
-    .filter(({ does, heads }) => does && heads.length > 1)
+    .filter(({ does, heads }) => does && heads.length > 1 && (every || heads.length < all))
     .sort((a, b) => b.heads.length - a.heads.length);
   if (!role) return null;
   const { length } = role.heads;
@@ -163,8 +158,10 @@ function tells({ part, state }: Scene, does: Highlight): boolean {
 }
 
 /** The role that the open head is said to have; null where something else is said of it. */
-const roleSaid = (scene: Scene, does: Highlight): Role | null =>
-  tells(scene, does) ? null : (rolesOfHead(scene, scene.state.layer, scene.head).find((each) => each.does) ?? null);
+function roleSaid(scene: Scene, does: Highlight): Role | null {
+  const role = tells(scene, does) ? null : roleOf(scene, scene.state.layer, scene.head);
+  return role?.does ? role : null;
+}
 
 function looks(scene: Scene, does: Highlight): Part[] {
   const { part, state, head, data } = scene;
@@ -218,13 +215,26 @@ function most(scene: Scene): Part[] {
 /** One head looks where several look. */
 const third = (does: string): string => does.replace(/^look\b/, "looks");
 
-function link(scene: Scene, does: Highlight): Part[] {
-  const { part } = scene;
-  const [from, to] = [token(scene, "from", does.query), token(scene, "to", does.key)];
-  const same = alike(part, does);
-  const after = !same && follows(part, does) ? ", which came after the same word before" : "";
-  return ["looks from ", from, same ? " to the other " : " to ", to, `${after}, ${percent(does.weight)}`];
+function link({ part }: Scene, does: Highlight): Part[] {
+  const [query, key] = [wordOf(part.query, does.query), wordOf(part.key, does.key)];
+  const own = part.kind !== "cross";
+  const same = query.bare === key.bare;
+  const other = same && own && key.copies === 2;
+  const before = own && does.key > 0 && does.key <= does.query ? wordOf(part.key, does.key - 1).bare : null;
+  return [
+    "looks from ",
+    ...quoted("from", query, other),
+    ` to ${other ? "the other " : same ? "another " : ""}`,
+    ...quoted("to", key, other),
+    `${!same && before === query.bare ? ", which came after the same word before" : ""}, ${percent(does.weight)}`,
+  ];
 }
+
+/** A word, and its place where several are written alike. */
+const quoted = (side: "from" | "to", { text, start, copies, place }: Word, known: boolean): Part[] => [
+  { token: text, side, start },
+  copies > 1 && !known ? ` (word ${place})` : "",
+];
 
 const ROWS = ["top", "middle", "bottom"];
 const COLUMNS = ["left", "centre", "right"];

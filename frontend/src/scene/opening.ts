@@ -2,8 +2,12 @@
 
 import type { PartInfo } from "../protocol";
 
-/** A link that stands out by more than this is worth a first look, in a head that looks elsewhere than beside itself. */
+/**
+ * A link that stands out by more than this is worth a first look, where so many of the words are linked, in a head that
+ * looks elsewhere than beside itself.
+ */
 const STANDS_OUT = 0.1;
+const SOME = 0.05;
 const BESIDE = 0.5;
 
 /** What one head does on the input, as `HighlightsInfo` says it. */
@@ -12,6 +16,8 @@ export interface Highlight {
   readonly key: number;
   readonly weight: number;
   readonly score: number;
+  readonly share: number;
+  readonly alike: number;
   readonly near: number;
   readonly evenness: number;
   /** Of two inputs the share that moves from one to the other; −1 where that is not known. */
@@ -35,18 +41,23 @@ export function highlight(part: PartInfo, layer: number, head: number): Highligh
     key: highlights.key[at]!,
     weight: highlights.weight[at]!,
     score: highlights.score[at]!,
+    share: highlights.share[at]!,
+    alike: highlights.alike[at]!,
     near: highlights.near[at]!,
     evenness: highlights.evenness[at]!,
     moved: highlights.moved?.[at] ?? null,
   };
 }
 
-/**
- * How much a head shows: of two inputs what moves; else a strong link that stands out, then how much it looks at its
- * neighbours. A head that only looks at a sink comes last.
- */
-export const shows = ({ weight, score, near, moved }: Highlight): number =>
-  moved !== null ? moved : score > STANDS_OUT && near <= BESIDE ? 1 + weight * score : near;
+/** Whether a head looks mostly beside each token, which many heads of every model do. */
+export const beside = ({ near }: Highlight): boolean => near > BESIDE;
+
+/** How much a head shows: of two inputs what moves; else a strong link that stands out. */
+export const shows = (does: Highlight): number => {
+  const { weight, score, share, moved } = does;
+  if (moved !== null) return moved;
+  return beside(does) ? 0 : score > STANDS_OUT && share >= SOME ? 1 + weight * score : score;
+};
 
 interface Opening {
   readonly layer: number;

@@ -3,6 +3,7 @@
 import type { Item } from "./axis";
 import { along, type Layer } from "./cut";
 import { Made } from "./made";
+import { beside, highlight } from "./opening";
 import type { Focus, Scene } from "./scene";
 
 /** Rows and columns of heads are kept for so many tokens. */
@@ -80,7 +81,10 @@ interface Standing {
   readonly place: number | null;
 }
 
-/** The heads that are read, the strongest first: by their largest value on another token; sinks and a causal model's first token left out. */
+/**
+ * The heads that are read, the strongest first: by their largest value on another token; sinks and a causal model's
+ * first token left out. Heads that look beside every token stand last: they say nothing of this one.
+ */
 export function ranking(scene: Scene, focus: Focus): Standing[] {
   const places = candidates(scene, focus);
   const found = scene.part.index.flatMap((layer, at) =>
@@ -93,7 +97,11 @@ export function ranking(scene: Scene, focus: Focus): Standing[] {
       return [{ layer, head, value: line[best]!, place: best }];
     }),
   );
-  return found.sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
+  const usual = ({ layer, head }: Standing): number => {
+    const does = scene.against || !places ? null : highlight(scene.part, layer, head);
+    return Number(does !== null && beside(does));
+  };
+  return found.sort((a, b) => usual(a) - usual(b) || Math.abs(b.value) - Math.abs(a.value));
 }
 
 // The tokens on the other side that say something; all where there is none. Null of two tokens.

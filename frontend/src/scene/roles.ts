@@ -8,8 +8,9 @@ import type { Scene } from "./scene";
 
 /** A head does what it gives more than this share of its attention to, on average. */
 const MOST = 0.5;
-/** A link that stands out by more than this is what a head does. */
-const LINKED = 0.3;
+/** Of a picture a part that stands out by more than this is what a head looks at; a head links more words than these. */
+const PART = 0.3;
+const LINKED = 0.2;
 /** A head is broad that is as spread out as even attention to this part of the visible tokens. */
 const BROAD = 2 / 3;
 
@@ -45,34 +46,31 @@ const most = (known: string, measure: string, at: string, name = known): Rule =>
   has: (share) => share > MOST,
 });
 
-/** What there is to look at, the more telling first: a head that does several things has the letter of the first. */
+/** What there is to look at, the more telling first: a head that does several things is said to do the first. */
 function rules(part: PartInfo): Rule[] {
   const { pieces, special, boxes } = part.key;
   const first = special[0] ? pieces[0]! : null;
   const [letter, calls] = first === "[CLS]" ? (["[CLS]", first] as const) : (["first token", first] as const);
   const of = (measure: string): boolean => part.measures.some((each) => each.of === "input" && each.name === measure);
-  const links = (known: string, name: string, same: boolean | null): Rule => ({
+  const links = (known: string, name: string, has: (does: Highlight) => boolean): Rule => ({
     known,
     name,
     does: null,
-    has: (_, does) => !!does && does.score > LINKED && (same === null || alike(part, does) === same),
+    has: (_, does) => !!does && has(does),
   });
   return [
     ...(boxes
-      ? [most("itself", "current", "the same place", "itself"), links("part", "one part of it", null)]
+      ? [
+          most("itself", "current", "the same place", "itself"),
+          links("part", "one part of it", ({ score }) => score > PART),
+        ]
       : [
           most("previous token", "previous", "the previous token"),
           most("next token", "next", "the next token"),
           most("itself", "current", "the token itself"),
-          links("same word", "the same word elsewhere", true),
-          links("link", "a link between words", false),
+          links("same word", "the same word elsewhere", ({ share, alike }) => share > LINKED && alike > 0.5),
+          links("link", "a link between words", ({ share }) => share > LINKED),
         ]),
-    {
-      known: "broad",
-      name: "broad",
-      does: boxes ? "look everywhere alike" : "look at most tokens alike",
-      has: (_, does) => !!does && does.evenness > BROAD,
-    },
     most(
       letter,
       of("cls") ? "cls" : "first",
@@ -80,21 +78,15 @@ function rules(part: PartInfo): Rule[] {
       calls ?? "first token",
     ),
     most("separators", "sep", `separators${part.key.sinks?.some((place) => place > 0) ? SINKS : ""}`, "separators"),
+    {
+      known: "broad",
+      name: "broad",
+      does: boxes ? "look everywhere alike" : "look at most tokens alike",
+      has: (_, does) => !!does && does.evenness > BROAD,
+    },
+    { known: "other", name: "none of these", does: null, has: () => true },
   ];
 }
-
-const bare = (raw: string | undefined): string => (raw ?? "").replace(/^(?:##|[▁Ġ]+)/, "").toLowerCase();
-
-/** Whether a link leads to the same word elsewhere. */
-export const alike = ({ query, key }: PartInfo, does: Highlight): boolean =>
-  does.query >= 0 && bare(query.pieces[does.query]) === bare(key.pieces[does.key]);
-
-/** Whether a link leads to what came after the same word before. */
-export const follows = ({ query, key, kind }: PartInfo, does: Highlight): boolean =>
-  kind !== "cross" &&
-  does.key > 0 &&
-  does.key <= does.query &&
-  bare(query.pieces[does.query]) === bare(key.pieces[does.key - 1]);
 
 const made = new WeakMap<PartInfo, Made<readonly Role[]>>();
 
@@ -106,13 +98,13 @@ export function rolesOf({ part, data, state }: Scene): readonly Role[] {
   const there = part.measures.filter(({ of, values }) => of === "input" && data.array(values));
   return known.of([data, there.length], () => {
     if (!part.highlights) return [];
+    let left = part.index.flatMap((layer, at) => part.heads[at]!.map((head) => ({ layer, head })));
     const found = rules(part).map((rule) => {
       const measure = there.find(({ name }) => name === rule.measure);
-      const heads = part.index.flatMap((layer, at) =>
-        part.heads[at]!.filter((head) =>
-          rule.has(measure ? data.figure(part, measure, layer, head) : NaN, highlight(part, layer, head)),
-        ).map((head) => `L${layer}H${head}`),
-      );
+      const has = ({ layer, head }: (typeof left)[number]): boolean =>
+        rule.has(measure ? data.figure(part, measure, layer, head) : NaN, highlight(part, layer, head));
+      const heads = left.filter(has).map(({ layer, head }) => `L${layer}H${head}`);
+      left = left.filter((one) => !has(one));
       return { ...rule, heads };
     });
     const kept = found.filter(({ heads }) => heads.length > 0);
@@ -127,6 +119,6 @@ export function rolesOf({ part, data, state }: Scene): readonly Role[] {
   });
 }
 
-/** What a head does, the most telling first; none for one that does nothing of the kind. */
-export const rolesOfHead = (scene: Scene, layer: number, head: number): readonly Role[] =>
-  rolesOf(scene).filter(({ heads }) => heads.includes(`L${layer}H${head}`));
+/** What a head does; nothing while its weights are not drawn. */
+export const roleOf = (scene: Scene, layer: number, head: number): Role | undefined =>
+  rolesOf(scene).find(({ heads }) => heads.includes(`L${layer}H${head}`));

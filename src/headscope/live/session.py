@@ -30,7 +30,6 @@ from headscope.models.model import expect_text_alone
 from headscope.views.blobs import LiveBlobs
 from headscope.views.highlights import likely
 from headscope.views.inputs import Input
-from headscope.views.page import cleaned
 from headscope.views.sources import SourcesPayload
 from headscope.views.view import Computed, View
 from headscope.views.widget import exact, number_of, whole_number
@@ -193,8 +192,7 @@ class Live:
         try:
             if not isinstance(kind, str) or kind not in ways:
                 raise InputError(f"kind: expected one of {', '.join(ways)}, found {str(kind)[:40]!r}")
-            message, buffers = ways[kind](asked)
-            return cleaned(message), buffers
+            return ways[kind](asked)
         except (StaleError, StoppedError) as error:
             message, stale = str(error), True
         except HeadscopeError as error:

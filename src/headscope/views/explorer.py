@@ -258,7 +258,7 @@ def _part(
         measures=[_column(blobs, column) for column in columns],
     )
     if len(maps.query) and len(maps.key):
-        info["highlights"] = highlights.highlights(included, measured, exact=exact, moved=moved)
+        info["highlights"] = highlights.highlights(included, measured, moved=moved)
     if other is not None:
         for axis, mine, theirs in (
             ("query", shown.maps.query, coarse(other.maps, blocks(other)).query),

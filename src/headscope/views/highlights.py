@@ -11,12 +11,11 @@ import numpy as np
 from headscope.core.arrays import AnyFloats, Bools, Floats, Ints
 from headscope.core.maps import AttentionMaps
 from headscope.core.tokens import Tokens, is_space, strip_markers
-from headscope.core.words import group
+from headscope.core.words import group, words
 from headscope.measures.measure import mask
-from headscope.views.blobs import in_bytes
 from headscope.views.fold import reading, within
 from headscope.views.images import areas
-from headscope.views.inputs import Included
+from headscope.views.inputs import Included, word_labels
 from headscope.views.payload import HighlightsInfo, PartInfo
 
 SINK = 2.0
@@ -34,6 +33,15 @@ _LITTLE = (
 )
 SMALL_WORDS = tuple(_LITTLE.split())
 """Words that say little by themselves."""
+
+LINKED = 0.3
+"""A word looks at another where its weight there is so much above what that word gets from others."""
+
+ROWS = 5
+"""So many keys a query has to see before its row says how evenly a head looks."""
+
+RELATED = 0.5
+"""Two texts that have this part of their pieces in common are compared."""
 
 THIRDS, TENTHS = 3, 10
 """The parts of a picture, on each side, and of a sound."""
@@ -74,16 +82,12 @@ def likely(part: PartInfo) -> int:
 
 
 def highlights(
-    included: Included,
-    columns: Mapping[str, AnyFloats],
-    *,
-    exact: bool,
-    moved: Sequence[Floats] | None = None,
+    included: Included, columns: Mapping[str, AnyFloats], *, moved: Sequence[Floats] | None = None
 ) -> HighlightsInfo:
     """What each shown head does on this input, in few figures: what a page opens with, and its first sentence.
 
     Of a text the link that stands out most (`links`), of a picture or a sound the part that does (`parts`). `columns`
-    are the input's own measures ``[layer head]``, `moved` is `difference`; `exact`: weights travel as float32.
+    are the input's own measures ``[layer head]``, `moved` is `difference`.
     """
     looks = links(included) if areas(included.maps.key) is None else parts(included)
 
@@ -93,22 +97,33 @@ def highlights(
         rows = zip(columns[name], included.heads, strict=True)
         return np.concatenate([row[: len(heads)] for row, heads in rows]).astype(np.float64)
 
-    even: list[Floats] = []
-    for place, heads in zip(included.places, included.heads, strict=True):
-        nats = np.log(np.maximum(included.maps.sight(place).sum(-1), 1)).mean(-1)
-        even.append(nats[heads] if len(nats) > 1 else np.repeat(nats, len(heads)))
-    evenness = np.exp(np.minimum(0.0, measured("entropy") - np.concatenate(even)))
     info = HighlightsInfo(
         query=[one.query for one in looks],
         key=[one.key for one in looks],
-        weight=_short(one.weight if exact or one.query < 0 else in_bytes(one.weight) for one in looks),
+        weight=_short(one.weight for one in looks),
         score=_short(one.score for one in looks),
+        share=_short(one.share for one in looks),
+        alike=_short(one.alike for one in looks),
         near=_short(np.fmax(measured("previous"), measured("next"))),
-        evenness=_short(evenness),
+        evenness=_short(map(_evenness, included.weights(), measured("entropy"))),
     )
     if moved is not None:
         info["moved"] = _short(np.concatenate(moved).tolist())
     return info
+
+
+def _evenness(rows: tuple[AnyFloats, Bools], entropy: float) -> float:
+    """The part of the keys it sees on which even attention would be as spread out as a head's, whose mean entropy is
+    given; over the rows that see `ROWS` keys (NaN: none does).
+    """
+    weights, sight = rows
+    seen = sight.sum(-1)
+    few = seen < ROWS
+    if few.all():
+        return np.nan
+    left = weights[few].astype(np.float64)
+    rest = entropy * len(few) + (left * np.log(np.where(left > 0, left, 1))).sum()
+    return float(np.exp(min(0.0, rest / (~few).sum() - np.log(seen[~few]).mean())))
 
 
 def _short(figures: Iterable[float]) -> list[float]:
@@ -119,58 +134,87 @@ def _short(figures: Iterable[float]) -> list[float]:
 class HighlightLink(NamedTuple):
     """What a head looks at: from a query to a key by their places (−1: there is none), and how far it stands out.
 
-    Of a picture or a sound `key` is the number of a part of it, and `query` −1: all queries.
+    Places are those of the first pieces of two words, `weight` is between the words. `share` is the part of the words
+    that look at another so (`LINKED`), `alike` the part of these that look at the same word elsewhere. Of a picture
+    or a sound `key` is the number of a part of it, and `query` −1: all queries.
     """
 
     query: int
     key: int
     weight: float
     score: float
+    share: float = 0.0
+    alike: float = 0.0
 
 
 def links(included: Included) -> list[HighlightLink]:
     """The link of each shown head that stands out most, between two words that say something.
 
     It stands out by what it is above: the mean that its key gets from other queries (a sink gets as much from all),
-    and the mean weight at its distance (a head that looks two tokens back does so everywhere). What has no letter, a
-    special token, a sink, a neighbour and another piece of the same word is nothing to look at; a small word counts
-    `SMALL`, a link between two texts `ACROSS`.
+    and the mean weight at its distance (a head that looks two words back does so everywhere). What has no letter, a
+    special token, a sink and a neighbour is nothing to look at; a small word counts `SMALL`, a link between two texts
+    `ACROSS`.
     """
     maps = included.maps
-    square = maps.kind != "cross" and len(maps.query) == len(maps.key)
-    worth = _worth(maps.query)[:, None] * _worth(maps.key)
-    worth[:, sinks(included)] = 0
-    sequences = maps.query.sequence_ids, maps.key.sequence_ids
+    (first, query), (start, key) = _words(maps.query), _words(maps.key)
+    square = maps.kind != "cross" and len(query) == len(key)
+    worth = _worth(query)[:, None] * _worth(key)
+    worth[:, np.searchsorted(start, sinks(included), "right") - 1] = 0
     if square:
-        places = np.arange(len(maps.query))
+        places = np.arange(len(query))
         worth[np.abs(places[:, None] - places) <= 1] = 0
-        if maps.query.word_ids is not None:
-            word = group(maps.query)
-            worth[word[:, None] == word] = 0
-        if sequences[0] is not None and sequences[1] is not None:
-            worth[sequences[0][:, None] != sequences[1]] *= ACROSS
-    return [_link(weights, seen, worth, square) for weights, seen in included.weights()]
+        if query.sequence_ids is not None and key.sequence_ids is not None:
+            worth[query.sequence_ids[:, None] != key.sequence_ids] *= ACROSS
+    same = np.array(_bare(query))[:, None] == np.array(_bare(key))
+    size = np.diff(first, append=len(maps.query))[:, None]
+    found: list[HighlightLink] = []
+    for weights, seen in included.weights():
+        to = np.add.reduceat(weights, start, 1, dtype=np.float64)
+        sight = np.logical_or.reduceat(np.logical_or.reduceat(seen, start, 1), first, 0)
+        link = _link(np.add.reduceat(to, first, 0) / size, sight, worth, same, square)
+        found.append(
+            link if link.query < 0 else link._replace(query=int(first[link.query]), key=int(start[link.key]))
+        )
+    return found
 
 
-def _link(weights: AnyFloats, seen: Bools, worth: Floats, square: bool) -> HighlightLink:
-    if not (seen & (worth > 0)).any():
+def _words(tokens: Tokens) -> tuple[Ints, Tokens]:
+    """Of each word its first piece, and the axis of words; pieces where nothing says which of them are a word."""
+    if tokens.word_ids is None:
+        return np.arange(len(tokens)), tokens
+    return np.unique(group(tokens), return_index=True)[1], words(tokens)
+
+
+def _link(weights: Floats, seen: Bools, worth: Floats, same: Bools, square: bool) -> HighlightLink:
+    there = seen & (worth > 0)
+    if not there.any():
         return HighlightLink(-1, -1, 0.0, 0.0)
-    others = (weights.sum(0, dtype=np.float64) - weights) / np.maximum(seen.sum(0) - 1, 1)
-    above = np.where(seen & (worth > 0), (weights - others) * worth, -np.inf)
-    query, key = divmod(int(above.argmax()), above.shape[1])
-    weight, score = float(weights[query, key]), float(above[query, key])
+    others = (weights.sum(0) - weights) / np.maximum(seen.sum(0) - 1, 1)
+    above = np.where(there, weights - others, -np.inf)
+    linked = above.max(1) > LINKED
+    alike = same[linked, above.argmax(1)[linked]]
+    worthy = np.where(there, (weights - others) * worth, -np.inf)
+    query, key = divmod(int(worthy.argmax()), worthy.shape[1])
+    weight, score = float(weights[query, key]), float(worthy[query, key])
     along = np.diagonal(weights, key - query)
     if square and len(along) > 1:
-        mean = (float(along.sum(dtype=np.float64)) - weight) / (len(along) - 1)
+        mean = (float(along.sum()) - weight) / (len(along) - 1)
         score = min(score, (weight - mean) * float(worth[query, key]))
-    return HighlightLink(query, key, weight, max(0.0, score))
+    share = float(linked.sum() / there.any(1).sum())
+    return HighlightLink(
+        query, key, weight, max(0.0, score), share, float(alike.mean()) if len(alike) else 0.0
+    )
+
+
+def _bare(tokens: Tokens) -> list[str]:
+    return [strip_markers(label).casefold() for label in word_labels(tokens)]
 
 
 def _worth(tokens: Tokens) -> Floats:
-    words = [strip_markers(piece).casefold() for piece in tokens.pieces]
-    letters = [any(map(str.isalnum, word)) for word in words]
+    bare = _bare(tokens)
+    letters = [any(map(str.isalnum, word)) for word in bare]
     says = np.array(letters) & ~np.array([is_space(piece) for piece in tokens.pieces])
-    small = [word in SMALL_WORDS or (len(word) == 1 and word.isascii()) for word in words]
+    small = [word in SMALL_WORDS or (len(word) == 1 and word.isascii()) for word in bare]
     return np.where(mask(tokens, "special") | within(tokens), 0.0, says * np.where(small, SMALL, 1.0))
 
 
@@ -191,7 +235,7 @@ def parts(included: Included) -> list[HighlightLink]:
         shares = weights[rows].mean(0, dtype=np.float64) @ member
         best = int((shares - even).argmax())
         standing.append(
-            HighlightLink(-1, best, float(shares[best]), max(0.0, float(shares[best] - even[best])))
+            HighlightLink(-1, best, float(shares[best]), max(0.0, float(shares[best] - even[best])), 1.0)
         )
     return standing
 
@@ -223,13 +267,20 @@ def changed(mine: Sequence[str], other: Sequence[str]) -> list[int]:
     return [place for place in range(len(mine)) if place not in kept]
 
 
-def difference(one: Included, other: Included) -> list[Floats]:
-    """How much each head of `one` looks elsewhere on the other input, ``[head]`` a layer; NaN: it has no counterpart.
+def difference(one: Included, other: Included) -> list[Floats] | None:
+    """How much each head of `one` looks elsewhere on the other input, ``[head]`` a layer; None where the texts have too
+    little in common (`RELATED`), NaN of a head that has no counterpart or is switched off in one of them.
 
     The share of attention that moves: half the sum of the absolute differences of a row (total variation), a mean over
     rows. Rows and keys are compared with their counterparts: token by token where both inputs are as long, else what is
     equal or replaced one by one; keys without a counterpart count together.
     """
+    bare = [
+        [piece for piece, special in zip(_bare(axis), axis.special, strict=True) if not special]
+        for axis in (one.maps.query, other.maps.query)
+    ]
+    if SequenceMatcher(None, *bare, autojunk=False).ratio() < RELATED:
+        return None
     rows, columns = _counterparts(one.maps, other.maps)
     scores: list[Floats] = []
     for layer, place, heads in zip(one.index, one.places, one.heads, strict=True):
@@ -238,7 +289,7 @@ def difference(one: Included, other: Included) -> list[Floats]:
         for at, head in enumerate(heads):
             if head in theirs and len(rows[0]):
                 pair = (one.maps.layers[place][head], other.maps.layers[other.maps.index.index(layer)][head])
-                score[at] = _moved(*pair, rows, columns)
+                score[at] = _moved(*pair, rows, columns) if all(map(np.any, pair)) else np.nan
         scores.append(score)
     return scores
 

@@ -412,7 +412,7 @@ export class Answers {
       neurons: layers.map((_, place) => this.neurons(pass, place)),
       quantities: [],
       measures,
-      highlights: highlights(maps, tokens, (name) => measure(name, maps, separators)!, moved),
+      highlights: highlights(maps, axis, (name) => measure(name, maps, separators)!, moved),
     };
   }
 

@@ -1,13 +1,14 @@
 // What is worth a first look at a pass's weights: the figures beside the grid, sinks, what each head does
 // (headscope.views.highlights).
 
-import { type HighlightsInfo, SMALL_WORDS } from "../../protocol";
-import { piece } from "../../scene/format";
+import { type AxisInfo, type HighlightsInfo, SMALL_WORDS } from "../../protocol";
 import type { Highlight } from "../../scene/opening";
 import type { LayerMaps } from "./whatif";
 
 const SINK = 2;
-const [SMALL, ACROSS] = [0.3, 1.25];
+const [SMALL, ACROSS, LINKED] = [0.3, 1.25, 0.3];
+/** So many keys a query has to see before its row says how evenly a head looks. */
+const ROWS = 5;
 
 /** The weights of one input. */
 export interface Maps {
@@ -46,6 +47,9 @@ const sees = (seen: Uint8Array | null, tokens: number, query: number, key: numbe
 const sight = (seen: Uint8Array | null, tokens: number, query: number): number =>
   seen ? seen.subarray(query * tokens, (query + 1) * tokens).reduce((a, b) => a + b, 0) : tokens;
 
+/** The entropy of a row. */
+const nat = (row: Float32Array): number => row.reduce((sum, w) => (w > 0 && w < 1 ? sum - w * Math.log(w) : sum), 0);
+
 /** The measure of this name on an input; null where it has none. `separators` are the places of separators. */
 export function measure(name: string, maps: Maps, separators: readonly number[]): number[][] | null {
   const { tokens } = maps;
@@ -61,7 +65,7 @@ export function measure(name: string, maps: Maps, separators: readonly number[])
     next: beside(1),
     first: (row, query, seen) => (!seen || sight(seen, tokens, query) > 1 ? row[0]! : null),
     sep: (row) => separators.reduce((total, key) => total + row[key]!, 0),
-    entropy: (row) => row.reduce((total, w) => (w > 0 && w < 1 ? total - w * Math.log(w) : total), 0),
+    entropy: nat,
   };
   const figure = figures[name];
   return figure
@@ -95,93 +99,132 @@ export function sinks(maps: Maps): number[] {
   );
 }
 
-/** What is known of the tokens. */
-export interface Axis {
-  readonly pieces: readonly string[];
-  readonly words: readonly number[];
-  readonly sequences: readonly number[];
-}
-
 const four = (figure: number): number => (Number.isNaN(figure) ? -1 : Math.round(figure * 1e4) / 1e4);
 
 /** What each head does, by the figures of `measure` and, of two inputs, by what moves. */
 export function highlights(
   maps: Maps,
-  axis: Axis,
+  axis: AxisInfo,
   figure: (name: string) => number[][],
   moved: readonly (readonly number[])[] | null,
 ): HighlightsInfo {
   const { tokens, layers } = maps;
-  const worth = worths(maps, axis);
-  const found = each(maps, (weights, layer) => link(weights, layers[layer]!.seen, tokens, worth)).flat();
-  const even = layers.flatMap(({ heads, seen }) =>
-    Array<number>(heads).fill(mean(tokens, (query) => Math.log(Math.max(1, sight(seen, tokens, query))))),
-  );
-  const [previous, next, entropy] = ["previous", "next", "entropy"].map((name) => figure(name).flat());
+  const words = wordsOf(maps, axis);
+  const found = each(maps, (weights, layer) => link(weights, layers[layer]!.seen, tokens, words)).flat();
+  const even = each(maps, (weights, layer) => {
+    const sees = (query: number): number => sight(layers[layer]!.seen, tokens, query);
+    const over = (value: (query: number) => number): number =>
+      mean(tokens, (query) => (sees(query) < ROWS ? null : value(query)));
+    const nats = over((query) => nat(weights.subarray(query * tokens, (query + 1) * tokens)));
+    return Math.exp(Math.min(0, nats - over((query) => Math.log(sees(query)))));
+  }).flat();
+  const [previous, next] = ["previous", "next"].map((name) => figure(name).flat());
   return {
     query: found.map(({ query }) => query),
     key: found.map(({ key }) => key),
     weight: found.map(({ weight }) => four(weight)),
     score: found.map(({ score }) => four(score)),
+    share: found.map(({ share }) => four(share)),
+    alike: found.map(({ alike }) => four(alike)),
     near: previous!.map((before, at) => four(before > next![at]! || Number.isNaN(next![at]!) ? before : next![at]!)),
-    evenness: entropy!.map((nats, at) => four(Math.exp(Math.min(0, nats - even[at]!)))),
+    evenness: even.map(four),
     ...(moved && { moved: moved.flat().map(four) }),
   };
 }
 
-/** What a link between two tokens counts; 0 where it is nothing to look at. */
-function worths(maps: Maps, { pieces, words, sequences }: Axis): Float64Array {
-  const { tokens, special } = maps;
-  const sink = new Set(sinks(maps));
-  const says = pieces.map((raw, at) => {
-    const word = piece(raw).text.toLowerCase();
-    if (special[at] || !/[\p{L}\p{N}]/u.test(word)) return 0;
-    return SMALL_WORDS.includes(word) || /^[\0-\x7f]$/.test(word) ? SMALL : 1;
-  });
-  return Float64Array.from({ length: tokens ** 2 }, (_, at) => {
-    const [query, key] = [Math.floor(at / tokens), at % tokens];
-    if (Math.abs(query - key) <= 1 || words[query] === words[key] || sink.has(key)) return 0;
-    return says[query]! * says[key]! * (sequences[query] === sequences[key] ? 1 : ACROSS);
-  });
+/** The words: the first piece of each and the piece after the last word, what they are, and what a link of two counts. */
+interface Words {
+  readonly starts: readonly number[];
+  readonly bare: readonly string[];
+  /** 0 where it is nothing to look at. */
+  readonly worth: Float64Array;
 }
 
-// The link that stands out most: above what its key gets from other queries, and above the others at its distance.
+function wordsOf(maps: Maps, { words, sequences }: AxisInfo): Words {
+  const { special } = maps;
+  const starts = [...words!.group, -1].flatMap((word, at, all) => (word === all[at - 1] ? [] : at));
+  const bare = words!.texts.map((text) => text.replace(/^(?:##|[▁Ġ]+)/, "").toLowerCase());
+  const wordAt = (place: number): number => starts.findLastIndex((start) => start <= place);
+  const sink = new Set(sinks(maps).map(wordAt));
+  const says = bare.map((word, at) => {
+    if (special[starts[at]!] || !/[\p{L}\p{N}]/u.test(word)) return 0;
+    return SMALL_WORDS.includes(word) || /^[\0-\x7f]$/.test(word) ? SMALL : 1;
+  });
+  const across = (query: number, key: number): number =>
+    sequences![starts[query]!] === sequences![starts[key]!] ? 1 : ACROSS;
+  const count = bare.length;
+  const worth = Float64Array.from({ length: count ** 2 }, (_, at) => {
+    const [query, key] = [Math.floor(at / count), at % count];
+    return Math.abs(query - key) <= 1 || sink.has(key) ? 0 : says[query]! * says[key]! * across(query, key);
+  });
+  return { starts, bare, worth };
+}
+
+// The link that stands out most: above what its key gets from other queries, and above the others at its distance; and how
+// many words look at another so.
 function link(
   weights: Float32Array,
   seen: Uint8Array | null,
   tokens: number,
-  worth: Float64Array,
-): Pick<Highlight, "query" | "key" | "weight" | "score"> {
-  const received = new Float64Array(tokens);
-  const number = new Float64Array(tokens);
-  for (let at = 0; at < weights.length; at++) {
-    received[at % tokens]! += weights[at]!;
-    number[at % tokens]! += Number(!seen || seen[at] !== 0);
+  { starts, bare, worth }: Words,
+): Pick<Highlight, "query" | "key" | "weight" | "score" | "share" | "alike"> {
+  const count = bare.length;
+  const words = new Float64Array(count ** 2);
+  const sight = new Uint8Array(count ** 2);
+  for (let query = 0; query < count; query++)
+    for (let from = starts[query]!; from < starts[query + 1]!; from++)
+      for (let key = 0; key < count; key++)
+        for (let to = starts[key]!; to < starts[key + 1]!; to++) {
+          words[query * count + key]! += weights[from * tokens + to]! / (starts[query + 1]! - starts[query]!);
+          sight[query * count + key]! |= Number(!seen || seen[from * tokens + to] !== 0);
+        }
+  const received = new Float64Array(count);
+  const number = new Float64Array(count);
+  for (let at = 0; at < words.length; at++) {
+    received[at % count]! += words[at]!;
+    number[at % count]! += sight[at]!;
   }
-  let [best, score] = [-1, -Infinity];
-  for (let at = 0; at < weights.length; at++) {
-    if (worth[at] === 0 || (seen && seen[at] === 0)) continue;
-    const key = at % tokens;
-    const others = (received[key]! - weights[at]!) / Math.max(1, number[key]! - 1);
-    const above = (weights[at]! - others) * worth[at]!;
-    if (above > score) [best, score] = [at, above];
+  const above = (at: number): number => {
+    const key = at % count;
+    return words[at]! - (received[key]! - words[at]!) / Math.max(1, number[key]! - 1);
+  };
+  let [best, score, some, linked, alike] = [-1, -Infinity, 0, 0, 0];
+  for (let query = 0; query < count; query++) {
+    let [most, own] = [-1, -Infinity];
+    for (let at = query * count; at < (query + 1) * count; at++) {
+      if (worth[at] === 0 || sight[at] === 0) continue;
+      const more = above(at);
+      if (more > own) [most, own] = [at, more];
+      if (more * worth[at]! > score) [best, score] = [at, more * worth[at]!];
+    }
+    some += Number(most >= 0);
+    if (own <= LINKED) continue;
+    linked++;
+    alike += Number(bare[query] === bare[most % count]);
   }
-  if (best < 0) return { query: -1, key: -1, weight: 0, score: 0 };
-  const [query, key, weight] = [Math.floor(best / tokens), best % tokens, weights[best]!];
+  if (best < 0) return { query: -1, key: -1, weight: 0, score: 0, share: 0, alike: 0 };
+  const [query, key, weight] = [Math.floor(best / count), best % count, words[best]!];
   let along = -weight;
-  for (let from = Math.max(0, query - key); from < tokens && from + key - query < tokens; from++)
-    along += weights[from * tokens + from + key - query]!;
-  const others = tokens - Math.abs(query - key) - 1;
+  for (let from = Math.max(0, query - key); from < count && from + key - query < count; from++)
+    along += words[from * count + from + key - query]!;
+  const others = count - Math.abs(query - key) - 1;
   if (others > 0) score = Math.min(score, (weight - along / others) * worth[best]!);
-  return { query, key, weight, score: Math.max(0, score) };
+  return {
+    ...{ query: starts[query]!, key: starts[key]!, weight, score: Math.max(0, score) },
+    ...{ share: linked / some, alike: linked > 0 ? alike / linked : 0 },
+  };
 }
 
-/** Half the sum of the absolute differences of a row, a mean over rows: how much each head looks elsewhere. */
+/**
+ * Half the sum of the absolute differences of a row, a mean over rows: how much each head looks elsewhere; NaN of one that
+ * is switched off.
+ */
 export function difference(maps: Maps, other: Maps): number[][] {
   const { tokens } = maps;
   return maps.layers.map(({ heads }, layer) =>
     Array.from({ length: heads }, (_, number) => {
       const [mine, theirs] = [head(maps, layer, number), head(other, layer, number)];
+      if (![mine, theirs].every((weights) => weights.some(Boolean))) return NaN;
       let total = 0;
       for (let at = 0; at < mine.length; at++) total += Math.abs(mine[at]! - theirs[at]!);
       return total / 2 / tokens;
