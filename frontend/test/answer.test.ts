@@ -129,6 +129,10 @@ test("the sentence says what the open head does, and what most heads do", () => 
   expect(said([[LINK, ...rest]], { scale: "neuron" })).toBe(said([[LINK, ...rest]]));
   expect(said([[{ first: 0.3, sep: 0.4 }]])).toBe("L3H0 gives the most to “saw”, 60% on average.");
   expect(said([[{ off: true }]])).toBe("L3H0 is switched off: its weights are 0.");
+  const others: Does[] = [{ off: true, moved: -1 }, { moved: 0.1 }, { moved: 0.2 }];
+  expect(said([others], { heads: [0] })).toBe(
+    "L3H0 is switched off: its weights are 0; L3H2 changes most, 20% of its attention.",
+  );
 });
 
 test("a link to the same word, or to what followed it, is said to be one", () => {
@@ -138,6 +142,21 @@ test("a link to the same word, or to what followed it, is said to be one", () =>
   );
   expect(said([[{ link: [5, 3, 0.9, 0.8] }]], {}, { kind: "cross" })).toBe(
     "L3H0 looks from “animal” (word 5) to “saw”, 90%.",
+  );
+});
+
+test("words are named whole, and with their place where several are written alike", () => {
+  const pieces = ["[CLS]", "foot", "##bridge", "bridge", "and", "bridge", "[SEP]"];
+  const words = { group: [0, 1, 1, 2, 3, 4, 5], texts: ["[CLS]", "Footbridge", "bridge", "and", "Bridge", "[SEP]"] };
+  const axis = { ...part([[]], {}, pieces).key, words };
+  const one = (query: number, key: number, more: Partial<PartInfo> = {}): string =>
+    said([[{ link: [query, key, 0.9, 0.8] }]], {}, { query: axis, key: axis, ...more });
+  expect(one(5, 1)).toBe("L3H0 looks from “Bridge” (word 4) to “Footbridge”, 90%.");
+  expect(one(5, 3)).toBe("L3H0 looks from “Bridge” to the other “bridge”, 90%.");
+  const third = { ...words, texts: ["[CLS]", "bridge", "bridge", "and", "Bridge", "[SEP]"] };
+  const three = { ...axis, words: third };
+  expect(one(5, 3, { query: three, key: three })).toBe(
+    "L3H0 looks from “Bridge” (word 4) to another “bridge” (word 2), 90%.",
   );
 });
 

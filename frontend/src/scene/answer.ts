@@ -88,7 +88,8 @@ export function answer(scene: Scene): Part[] {
   const head: Part = state.scale === "model" ? { head: [state.layer, scene.head] } : { named: scene.name() };
   const told = does && own.length > 0 ? [head, " ", ...own] : [];
   // Of two inputs what moves is enough.
-  const most = scene.against || (told.length > 0 && moves(does)) ? null : ofMost(scene, told.length === 0);
+  const most =
+    scene.against || own[0] === OFF || (told.length > 0 && moves(does)) ? null : ofMost(scene, told.length === 0);
   if (most && told.length === 0) told.push(`${most.count} ${most.role.does}`);
   else if (most)
     told.push(
@@ -202,11 +203,21 @@ function favourite({ columns }: Scene, map: Shown) {
 
 const OFF = "is switched off: its weights are 0";
 
+/** Which of the other heads looks elsewhere most, while one is switched off. */
+function mostMoved({ part }: Scene): Part[] {
+  const { moved = [] } = part.highlights ?? {};
+  const best = moved.indexOf(Math.max(...moved));
+  const heads = part.index.flatMap((layer, at) => part.heads[at]!.map((head) => [layer, head] as const));
+  return moved[best]! > 0
+    ? ["; ", { head: heads[best]! }, ` changes most, ${percent(moved[best]!)} of its attention`]
+    : [];
+}
+
 function most(scene: Scene): Part[] {
   const { state, head } = scene;
   const map = scene.map(state.layer, head, "weights");
   if (!map) return [];
-  if (map.codes.every((code) => code === 0)) return [OFF];
+  if (map.codes.every((code) => code === 0)) return [OFF, ...mostMoved(scene)];
   const { share, ...key } = favourite(scene, map);
   const named = `${isSink(scene.part, key.start) ? SINK : ""}, ${percent(share)} on average`;
   return ["gives the most to ", key, named];

@@ -49,7 +49,7 @@ export function highlight(part: PartInfo, layer: number, head: number): Highligh
   };
 }
 
-/** Whether a head looks mostly beside each token, which many heads of every model do. */
+/** Whether a head looks mostly at each token itself or beside it, which many heads of every model do. */
 export const beside = ({ near }: Highlight): boolean => near > BESIDE;
 
 /** How much a head shows: of two inputs what moves; else a strong link that stands out. */

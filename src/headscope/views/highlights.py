@@ -104,7 +104,7 @@ def highlights(
         score=_short(one.score for one in looks),
         share=_short(one.share for one in looks),
         alike=_short(one.alike for one in looks),
-        near=_short(np.fmax(measured("previous"), measured("next"))),
+        near=_short(np.fmax.reduce([measured(name) for name in ("previous", "next", "current")])),
         evenness=_short(map(_evenness, included.weights(), measured("entropy"))),
     )
     if moved is not None:
@@ -167,15 +167,15 @@ def links(included: Included) -> list[HighlightLink]:
             worth[query.sequence_ids[:, None] != key.sequence_ids] *= ACROSS
     same = np.array(_bare(query))[:, None] == np.array(_bare(key))
     size = np.diff(first, append=len(maps.query))[:, None]
-    found: list[HighlightLink] = []
+    best: list[HighlightLink] = []
     for weights, seen in included.weights():
         to = np.add.reduceat(weights, start, 1, dtype=np.float64)
         sight = np.logical_or.reduceat(np.logical_or.reduceat(seen, start, 1), first, 0)
         link = _link(np.add.reduceat(to, first, 0) / size, sight, worth, same, square)
-        found.append(
+        best.append(
             link if link.query < 0 else link._replace(query=int(first[link.query]), key=int(start[link.key]))
         )
-    return found
+    return best
 
 
 def _words(tokens: Tokens) -> tuple[Ints, Tokens]:

@@ -118,7 +118,7 @@ export function highlights(
     const nats = over((query) => nat(weights.subarray(query * tokens, (query + 1) * tokens)));
     return Math.exp(Math.min(0, nats - over((query) => Math.log(sees(query)))));
   }).flat();
-  const [previous, next] = ["previous", "next"].map((name) => figure(name).flat());
+  const near = ["previous", "next", "current"].map((name) => figure(name).flat().map(four));
   return {
     query: found.map(({ query }) => query),
     key: found.map(({ key }) => key),
@@ -126,7 +126,7 @@ export function highlights(
     score: found.map(({ score }) => four(score)),
     share: found.map(({ share }) => four(share)),
     alike: found.map(({ alike }) => four(alike)),
-    near: previous!.map((before, at) => four(before > next![at]! || Number.isNaN(next![at]!) ? before : next![at]!)),
+    near: even.map((_, at) => Math.max(...near.map((shares) => shares[at]!))),
     evenness: even.map(four),
     ...(moved && { moved: moved.flat().map(four) }),
   };
