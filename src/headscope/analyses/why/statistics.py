@@ -208,15 +208,7 @@ def table(result: xr.Dataset) -> pd.DataFrame:
     )
     context = float(result["context"])
     frame["share"] = frame["effect"] / context if abs(context) >= MATTERS else np.nan
-    order = sorted(
-        range(len(frame)),
-        key=lambda row: (
-            np.isnan(frame["effect"][row]),
-            -np.nan_to_num(frame["effect"][row]),
-            -frame["estimate"][row],
-        ),
-    )
-    return frame.loc[order, list(COLUMNS)].reset_index(drop=True)
+    return frame.sort_values(["effect", "estimate"], ascending=False, ignore_index=True)[list(COLUMNS)]
 
 
 def heads(result: xr.Dataset, span: int | None = None) -> pd.DataFrame:
@@ -226,26 +218,15 @@ def heads(result: xr.Dataset, span: int | None = None) -> pd.DataFrame:
     the span (NaN where that was not measured).
     """
     chosen = first(result) if span is None else span
-    values = result["estimate_by_head"].values[:, :, chosen]
-    measured: dict[tuple[int, int], float] = {}
+    estimates = result["estimate_by_head"].isel(span=chosen, drop=True)
+    effects = xr.full_like(estimates, np.nan)
     if "through_masked" in result and chosen == description(result)["through"]["span"]:
-        at = zip(result["through_place"].values, result["through_head"].values, strict=True)
-        measured = {
-            (int(place), int(head)): float(drop)
-            for (place, head), drop in zip(at, result["through_masked"].values, strict=True)
-        }
-    rows: list[dict[str, Any]] = [
-        {
-            "part": str(result["part"].values[place]),
-            "layer": int(result["layer"].values[place]),
-            "head": int(head),
-            "estimate": float(values[place, head]),
-            "effect": measured.get((int(place), int(head)), np.nan),
-        }
-        for place, head in np.argwhere(np.isfinite(values))
-    ]
-    rows.sort(key=lambda row: (np.isnan(row["effect"]), -abs(row["estimate"])))
-    return pd.DataFrame(rows, columns=["part", "layer", "head", "estimate", "effect"])
+        at = result["through_place"].values, result["through_head"].values
+        effects.values[at] = result["through_masked"].values
+    rows: Any = xr.Dataset({"estimate": estimates, "effect": effects}).to_dataframe().reset_index()
+    rows = rows.dropna(subset="estimate").sort_values("estimate", key=np.abs, ascending=False, kind="stable")
+    rows = rows.sort_values("effect", key=np.isnan, kind="stable", ignore_index=True)
+    return rows[["part", "layer", "head", "estimate", "effect"]]
 
 
 def first(result: xr.Dataset) -> int:
