@@ -74,7 +74,7 @@ def test_a_cell_opens_a_head_on_the_figure_that_it_shows(open_page: Any, html: s
     page.wait_for_function("() => document.querySelector('.openhead h2').textContent === 'L4H7'")
     tip = page.locator(".report > .tip.on").inner_text()
     assert "2 before" in tip
-    assert "even attention" in tip
+    assert "uniform attention" in tip
 
 
 @pytest.mark.parametrize("width", [390, 1440])

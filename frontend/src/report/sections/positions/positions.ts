@@ -3,14 +3,13 @@
 
 import "./positions.css";
 import type { Chart, PositionColumn, PositionsSection } from "../../../protocol";
-import { clamp, errorFigure, figure, weight, whole } from "../../../scene/format";
+import { clamp, figure, weight } from "../../../scene/format";
 import { h } from "../../../ui/dom";
 import { Charted, redrawn } from "../../chart";
-import { type Cell, orNull } from "../../figures";
+import { type Cell, type Figures, Measure, orNull, tidy } from "../../figures";
 import type { Section } from "../../host";
 import { because } from "../../reasons";
-import { HEAD, records, type Table } from "../../table";
-import { headTip, tipTable } from "../../tip";
+import { figureTip, tipTable } from "../../tip";
 
 /** Before the first number of a range. */
 const SIGNS: { readonly [group in PositionColumn["group"]]: string } = {
@@ -27,17 +26,27 @@ const [ROW, ABOVE] = [26, 34];
 const mean = (values: readonly number[]): number =>
   values.length > 0 ? values.reduce((a, b) => a + b, 0) / values.length : NaN;
 
-/** One range of keys, with the figures by the place of a head. */
-class Range {
-  constructor(readonly info: PositionColumn) {}
-  readonly value = ({ layer, head }: Cell): number => this.info.value[layer]?.[head] ?? NaN;
-  readonly chance = (layer: number): number => this.info.chance[layer] ?? NaN;
-  readonly layer = (layer: number): number => mean((this.info.value[layer] ?? []).filter((value) => value !== null));
+const numbers = (rows: readonly (readonly (number | null)[])[]): Float64Array =>
+  Float64Array.from(rows.flat(), (value) => value ?? NaN);
+
+/** One range of keys, with the figures of heads. */
+class Range extends Measure {
+  constructor(
+    readonly column: PositionColumn,
+    private readonly figures: Figures,
+  ) {
+    const { measure: name, title, value, se, n, chance } = column;
+    const info = { name, title, units: "share", description: "", by: "", over: "", source: "" };
+    super(info, figures.columns, numbers(value), numbers(se), numbers(n), numbers([chance]));
+  }
+  private within(layer: number): Cell[] {
+    return this.figures.cells.filter((cell) => cell.layer === layer && Number.isFinite(this.value(cell)));
+  }
+  readonly layer = (layer: number): number => mean(this.within(layer).map(this.value));
   /** The head of a layer that gives most. */
   strongest(layer: number): Cell | null {
-    const values = (this.info.value[layer] ?? []).map((value) => value ?? -1);
-    const most = Math.max(...values);
-    return most < 0 ? null : { layer, head: values.indexOf(most) };
+    const heads = this.within(layer);
+    return heads.find((cell) => this.value(cell) === Math.max(...heads.map(this.value))) ?? null;
   }
 }
 
@@ -55,7 +64,7 @@ function mapOf(ranges: readonly Range[], names: readonly number[], value: Of, ch
     title: "",
     x: {
       title: "token of the input; tokens before (−) and after (+), the first of each range",
-      names: ranges.map(({ info: { group, label } }) => SIGNS[group] + label.replace(/–.*/, "")),
+      names: ranges.map(({ column: { group, label } }) => SIGNS[group] + label.replace(/–.*/, "")),
     },
     y: { title: "", names: [...names.map(String), "even"] },
     rows: {
@@ -68,26 +77,12 @@ function mapOf(ranges: readonly Range[], names: readonly number[], value: Of, ch
   };
 }
 
-/** Rows of the tidy table: the columns of `headscope measure`. */
-function tidy({ columns, layers, heads }: PositionsSection): Table {
-  const rows = columns.flatMap(({ measure, value, se, n, chance }) =>
-    layers.flatMap((layer, i) =>
-      heads.flatMap((head, j) =>
-        value[i]![j] === null
-          ? []
-          : [{ layer, head, measure, value: value[i]![j], se: se[i]![j], n: n[i]![j], chance: chance[i] }],
-      ),
-    ),
-  );
-  return records({ ...HEAD, measure: "text", value: "float", se: "float", n: "int", chance: "float" }, rows);
-}
-
 export const section: Section<PositionsSection> = (element, info, host) => {
   const { figures } = host;
-  const ranges = info.columns.map((column) => new Range(column));
+  const ranges = info.columns.map((column) => new Range(column, figures));
   const times = (share: number, chance: number): string => `${figure(share / chance, 2)} ×`;
   const open = (range: Range, cell: Cell): void => {
-    const { measure, title, example, place } = range.info;
+    const { measure, title, example, place } = range.column;
     const at = example[cell.layer]![cell.head]!;
     const seen = at < 0 ? {} : { example: at, pin: { side: "from", place: place[cell.layer]![cell.head]! } as const };
     const known = figures.has(measure) ? measure : null;
@@ -101,28 +96,14 @@ export const section: Section<PositionsSection> = (element, info, host) => {
       h("b", {}, `Layer ${info.layers[layer]}, mean of its heads`),
       tipTable(
         [range.info.title, figure(share)],
-        ["even attention", figure(chance)],
+        ["uniform attention", figure(chance)],
         ["against even", times(share, chance)],
         [`most: ${figures.name(most)}`, figure(range.value(most))],
       ),
     );
   };
-  const headTipOf = (range: Range, cell: Cell): Node => {
-    const { layer, head } = cell;
-    const [share, chance] = [range.value(cell), range.chance(layer)];
-    const [se, n] = [range.info.se[layer]![head] ?? NaN, range.info.n[layer]![head] ?? NaN];
-    return headTip(
-      figures.name(cell),
-      figures.paper(cell),
-      tipTable(
-        [range.info.title, figure(share)],
-        Number.isFinite(se) && ["standard error", `± ${errorFigure(se)}`],
-        Number.isFinite(n) && ["n", whole(n)],
-        ["even attention", figure(chance)],
-        ["against even", times(share, chance)],
-      ),
-    );
-  };
+  const headTipOf = (range: Range, cell: Cell): Node =>
+    figureTip(figures, range, cell, ["against even", times(range.value(cell), range.chance(cell.layer))]);
   const charted = (
     of: (range: Range, place: number) => Cell | null,
     tip: (range: Range, cell: Cell) => Node,
@@ -176,5 +157,9 @@ export const section: Section<PositionsSection> = (element, info, host) => {
     layers,
     heads,
   );
-  return { update: (now) => draw(now, now.width, now.cell.layer), picture, tables: { positions: () => tidy(info) } };
+  return {
+    update: (now) => draw(now, now.width, now.cell.layer),
+    picture,
+    tables: { positions: () => tidy(figures, ranges) },
+  };
 };
