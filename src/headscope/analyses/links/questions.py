@@ -123,8 +123,7 @@ class AskedExample(Example):
     @classmethod
     def of(cls, example: Example, number: int, question: Question, **more: Any) -> AskedExample:
         """An example with its question; `more` are other attributes."""
-        known = {part.name: getattr(example, part.name) for part in dataclasses.fields(Example)}
-        return cls(**{**known, **more}, number=number, question=question)
+        return cls(**{**vars(example), **more}, number=number, question=question)
 
 
 def question(

@@ -143,13 +143,8 @@ class LinkSums:
         return means
 
     def __add__(self, other: Self) -> Self:
-        if (self.ways, self.layers, self.heads, self.baselines, self.blind) != (
-            other.ways,
-            other.layers,
-            other.heads,
-            other.baselines,
-            other.blind,
-        ):
+        names = ("ways", "layers", "heads", "baselines", "blind")
+        if any(getattr(self, name) != getattr(other, name) for name in names):
             raise InputError(
                 f"links: expected {layers_by_heads([self.heads] * len(self.layers))} in all inputs, found "
                 f"{layers_by_heads([other.heads] * len(other.layers))}"

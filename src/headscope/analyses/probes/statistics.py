@@ -320,17 +320,19 @@ def dataset(rows: Sequence[Row], trees: Trees, *, seed: int, meta: Mapping[str, 
     return xr.Dataset(variables, coords={"probe": names, "other": names}, attrs=attrs)
 
 
+_ENDS = (*jackknife.ENDS, "_p")
+
+
 def _differences(score: str, means: Sequence[Mean | None]) -> dict[str, Any]:
     """What each probe has more than each other, over ``(probe, other)``."""
-    ends = ("", "_low", "_high", "_p")
-    figures = np.full((len(ends), len(means), len(means)), np.nan)
+    figures = np.full((len(_ENDS), len(means), len(means)), np.nan)
     for one, first in enumerate(means):
         for two, second in enumerate(means):
             if one != two and first is not None and second is not None:
                 more = first.minus(second)
                 figures[:, one, two] = more.value, *more.ends, float(more.gain.differs())
     axes = ("probe", "other")
-    return {f"{score}_difference{end}": (axes, values) for end, values in zip(ends, figures, strict=True)}
+    return {f"{score}_difference{end}": (axes, values) for end, values in zip(_ENDS, figures, strict=True)}
 
 
 def _of_heads(row: Row, trees: Trees, draw: ByCluster, edges: Edges) -> dict[str, Mean]:
@@ -369,15 +371,12 @@ def table(result: xr.Dataset) -> pd.DataFrame:
 
 def differences(result: xr.Dataset) -> pd.DataFrame:
     """A row a pair of probes and score: ``probe, other, score, difference, low, high, p``; `probe` is the later one."""
-    names = [str(name) for name in result["probe"].values]
-    rows: list[dict[str, Any]] = []
+    later = np.tri(result.sizes["probe"], k=-1, dtype=np.bool_).ravel()
+    columns = ["probe", "other", "score", "difference", "low", "high", "p"]
+    frames: list[Any] = []
     for score in (name for name in COMPARED if f"{name}_difference" in result):
-        for one in range(len(names)):
-            for two in range(one):
-                row = {"probe": names[one], "other": names[two], "score": score}
-                ends = ("difference", "low", "high", "p")
-                keys = [f"{score}_difference{end}" for end in ("", "_low", "_high", "_p")]
-                row |= {end: float(result[key].values[one, two]) for end, key in zip(ends, keys, strict=True)}
-                if row["difference"] == row["difference"]:
-                    rows.append(row)
-    return pd.DataFrame(rows, columns=["probe", "other", "score", "difference", "low", "high", "p"])
+        names = {f"{score}_difference{end}": end.strip("_") or "difference" for end in _ENDS}
+        figures: Any = result[[*names]].rename(names).to_dataframe(["probe", "other"]).reset_index()
+        frames.append(figures[later].assign(score=score).dropna(subset="difference"))
+    rows: Any = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)
+    return rows[columns]
