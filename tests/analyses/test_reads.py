@@ -18,7 +18,7 @@ from headscope.analyses.reads.corpus import (  # pyright: ignore[reportPrivateUs
     _linked,
 )
 from headscope.analyses.roles.retrieval.run import needle_examples
-from headscope.attention.neurons import neurons
+from headscope.attention.neurons import capture_with_neurons
 from headscope.core.link import Link, Span
 from headscope.corpora import Example
 from headscope.errors import InputError
@@ -39,7 +39,7 @@ def tokens(ids: Any = IDS) -> hs.Tokens:
 
 def scores(model: hs.Model, head: hs.Head, text: Any, part: str = "self", **given: Any) -> Any:
     """The model's own scores of a head, before a softcap."""
-    seen = neurons(model, text, **given)[part]
+    seen = capture_with_neurons(model, text, **given)[1][part]
     layer = head.layer
     key_head = head.head // seen.groups(layer)
     bias = seen.bias[layer]

@@ -5,7 +5,7 @@ import pytest
 import torch
 from scipy.special import softmax
 
-from headscope.attention.neurons import capture_with_neurons, neurons, norms
+from headscope.attention.neurons import capture_with_neurons, norms
 from headscope.core.maps import AttentionMaps
 from headscope.core.neurons import Neurons
 from headscope.errors import InputError
@@ -96,7 +96,7 @@ def test_norms_are_none_where_something_stands_between() -> None:
     for layer in module.encoder.layer:
         dense = layer.attention.output.dense
         dense.register_forward_pre_hook(lambda _, inputs: (inputs[0] * 2,), prepend=True)
-    found = neurons(Model(module), inputs=one_row(family("BERT")), values=True)["self"]
+    found = capture_with_neurons(Model(module), inputs=one_row(family("BERT")), values=True)[1]["self"]
     assert found.norms is None
     assert found.v is not None
     with pytest.raises(
@@ -106,13 +106,13 @@ def test_norms_are_none_where_something_stands_between() -> None:
 
 
 def test_values_only_on_request() -> None:
-    found = neurons(Model(build(family("BERT"))), inputs=one_row(family("BERT")))["self"]
+    found = capture_with_neurons(Model(build(family("BERT"))), inputs=one_row(family("BERT")))[1]["self"]
     assert found.v is None
     assert found.norms is None
 
 
 def test_grouped_keys_are_not_repeated() -> None:
-    found = neurons(Model(build(family("Llama"))), inputs=one_row(family("Llama")))["self"]
+    found = capture_with_neurons(Model(build(family("Llama"))), inputs=one_row(family("Llama")))[1]["self"]
     assert found.q[0].shape[0] == 4
     assert found.k[0].shape[0] == 2
     assert found.groups(0) == 2
@@ -120,10 +120,10 @@ def test_grouped_keys_are_not_repeated() -> None:
 
 def test_the_model_is_left_as_it_was() -> None:
     module = build(family("BERT"))
-    neurons(Model(module), inputs=one_row(family("BERT")), values=True)
+    capture_with_neurons(Model(module), inputs=one_row(family("BERT")), values=True)
     assert not any(part._forward_pre_hooks for part in module.modules())
 
 
 def test_a_batch_is_refused() -> None:
     with pytest.raises(InputError, match="axis batch: neurons are of one input, found 2 rows"):
-        neurons(Model(build(family("BERT"))), inputs=family("BERT").inputs)
+        capture_with_neurons(Model(build(family("BERT"))), inputs=family("BERT").inputs)

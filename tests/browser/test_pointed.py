@@ -73,7 +73,9 @@ def test_the_first_sentence_has_the_figures_of_the_api(open_page: Callable[..., 
     count = int(page.locator(".roles li", has_text="[CLS]").locator("b").inner_text())
     assert 0 < count <= (first > 0.5).sum()
     assert sentence.endswith(f"; {count} of {first.size} heads look mostly at [CLS] (a sink).")
-    assert sum(map(int, page.locator(".roles li b").all_inner_texts())) == first.size  # each head has one role
+    assert (
+        sum(map(int, page.locator(".roles li b").all_inner_texts())) == first.size
+    )  # each head has one role
 
 
 def test_a_token_under_the_mouse_is_asked_of_all_heads(open_page: Callable[..., Any]) -> None:

@@ -39,23 +39,6 @@ WINDOWED = 1024
 """Of how many positions queries and keys are kept where a layer attends in windows and adds a bias to each pair."""
 
 
-def neurons(
-    model: Model, text: Text | None = None, *, values: bool = False, **given: Unpack[GivenInput]
-) -> dict[str, Neurons]:
-    """What softmax was taken of in every head, by part: ``self``, or ``encoder``, ``decoder``, ``cross``.
-
-    Args:
-        model, text, given: as in `headscope.capture`; one row.
-        values: also the value vectors, and the norms ``‖α · v · W_O‖`` of what each key contributes to each
-            query (Kobayashi et al. 2020, section 3). W_O is the projection that the heads' output enters; it
-            is found by comparing, so the norms are None for a model where something stands between the two.
-
-    Raises:
-        InputError: the input does not go with the model, or has several rows.
-    """
-    return capture_with_neurons(model, text, values=values, **given)[1]
-
-
 @validated
 def norms(
     model: Model,
@@ -84,7 +67,7 @@ def norms(
     >>> len(found["self"]), found["self"][0].shape
     (6, (12, 6, 6))
     """
-    given = neurons(model, text, pair=pair, target=target, inputs=inputs, values=True)
+    _, given = capture_with_neurons(model, text, pair=pair, target=target, inputs=inputs, values=True)
     parts = {part: list(vectors.norms) for part, vectors in given.items() if vectors.norms is not None}
     if not parts:
         raise InputError(f"{model.name}: its output projection cannot be told, so there are no norms")
@@ -96,7 +79,17 @@ def norms(
 def capture_with_neurons(
     model: Model, text: Text | None = None, *, values: bool = False, **given: Unpack[GivenInput]
 ) -> tuple[Captured, dict[str, Neurons]]:
-    """The maps and the neurons of one input, from one forward pass. Arguments as in `neurons`."""
+    """The maps of one input, and by part (``self``, or ``encoder``, ``decoder``, ``cross``) what softmax was taken of.
+
+    Args:
+        model, text, given: as in `headscope.capture`; one row.
+        values: also the value vectors, and the norms ``‖α · v · W_O‖`` of what each key contributes to each
+            query (Kobayashi et al. 2020, section 3). W_O is the projection that the heads' output enters; it
+            is found by comparing, so the norms are None for a model where something stands between the two.
+
+    Raises:
+        InputError: the input does not go with the model, or has several rows.
+    """
     if given.get("image") is not None and text is None:
         model = eyes(model)
     axes, ready = prepare(model, text, **given)
@@ -127,7 +120,7 @@ def watch(
     Args:
         model: from `headscope.load`.
         axes, ready: one input, as `headscope.attention.one.prepare` gives it.
-        values: as in `neurons`.
+        values: as in `capture_with_neurons`.
         on_call: called at every attention call; what it raises ends the pass.
     """
     expect_attention(model)

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
-from headscope.attention.neurons import neurons
+from headscope.attention.neurons import capture_with_neurons
 from headscope.attention.objective import called, natural
 from headscope.attention.one import gradients, prepare
 from headscope.errors import HeadscopeError, InputError
@@ -44,7 +44,7 @@ class Origin:
         """
         if name == "gradient":
             return self._gradient()
-        parts = neurons(self.model, self.text, **self.given, values=True)
+        _, parts = capture_with_neurons(self.model, self.text, **self.given, values=True)
         norms = {part: vectors.norms for part, vectors in parts.items() if vectors.norms is not None}
         if not norms:
             raise InputError(

@@ -20,9 +20,10 @@ from headscope.analyses.result import returns_result
 from headscope.attention.objective import Objective, Prepared, Scalar, natural
 from headscope.attention.objective import objective as make_objective
 from headscope.attention.one import Text, capture, expect_one_row, gradients, prepare
+from headscope.attention.parts import doubles
 from headscope.attention.record import AttentionRecord, silenced
 from headscope.attention.recording import recording
-from headscope.core.arrays import AnyFloats, Floats
+from headscope.core.arrays import AnyFloats, Floats, of_layers
 from headscope.core.counts import plural
 from headscope.core.heads import AnyHead, Head
 from headscope.core.maps import AttentionMaps
@@ -176,24 +177,20 @@ def relevance(
 def gates(number: Objective, tokens: Sequence[Tokens]) -> Figures:
     """``|∂L/∂ξ_h|`` of each input."""
     layers: list[int] = []
-    values = np.empty(0)
+    values: list[Floats] = []
     for part in parts(number.model, tokens):
         _, records, slopes = slopes_of(number.prepare(tokens[part]))
-        by_layer: dict[int, Floats] = {}
-        for record, slope in zip(records, slopes, strict=True):
-            if record.layer in by_layer:
-                raise InputError(
-                    f"{record.module}: expected one self-attention a layer, found layer {record.layer} again"
-                )
-            gates = (record.weights().double() * slope.double()).sum((2, 3))
-            by_layer[record.layer] = torch.abs(gates).cpu().numpy()
+        by_layer = {
+            record.layer: doubles((record.weights().double() * slope.double()).sum((2, 3)).abs().T)
+            for record, slope in zip(records, slopes, strict=True)
+        }
+        if len(by_layer) < len(records):
+            raise InputError(
+                f"{number.model.name}: expected one self-attention a layer, found {len(records)} in {len(by_layer)}"
+            )
         layers = sorted(by_layer)
-        if not values.size:
-            heads = max(gates.shape[1] for gates in by_layer.values())
-            values = np.full((len(tokens), 1, len(layers), heads), np.nan)
-        for index, layer in enumerate(layers):
-            values[part, 0, index, : by_layer[layer].shape[1]] = by_layer[layer]
-    return Figures(layers, values)
+        values.append(np.moveaxis(of_layers([by_layer[layer] for layer in layers]), -1, 0))
+    return Figures(layers, np.concatenate(values)[:, None])
 
 
 NAMES = ("ablation", "ablated")
