@@ -12,7 +12,7 @@ import type {
   WithoutAnswer,
 } from "../protocol";
 import type { Store } from "../scene/data";
-import { reason } from "../scene/format";
+import { code, reason } from "../scene/format";
 import { Of } from "../scene/made";
 import { DEFAULTS, type Full, partOf } from "../scene/state";
 import { h, modified } from "../ui/dom";
@@ -110,6 +110,7 @@ export class Live {
         return says.followed;
       },
       rank: () => this.session.ask("who", this.followed),
+      named: () => this.named,
       without: async (layer, head) =>
         (await this.session.ask<WithoutAnswer>("without", { ...this.followed, layer, head })).number,
       open: (layer, head) => this.explorer?.open(layer, head, false),
@@ -228,12 +229,26 @@ export class Live {
     return place == null ? null : (this.at ?? place);
   }
 
+  // The heads that are open, and the one that the example names.
+  private get named(): readonly string[] {
+    const { layer, heads = [] } = this.explorer?.state ?? {};
+    const example = this.example;
+    return [
+      ...heads.map((head) => code(layer!, head)),
+      ...(example?.head != null ? [code(example.layer!, example.head)] : []),
+    ];
+  }
+
+  // What is read, where it is one of the examples.
+  private get example(): LiveExample | undefined {
+    const asked = write({ ...this.asked, changes: [], chosen: null });
+    return this.info.examples.find(({ input }) => write({ input, changes: [], chosen: null }) === asked);
+  }
+
   private ask(): void {
     const empty = !this.input.text?.trim() && !this.input.messages?.some(({ content }) => content.trim());
     this.root.classList.toggle("cleared", empty);
-    const asked = write({ ...this.asked, changes: [], chosen: null });
-    const example = this.info.examples.find(({ input }) => write({ input, changes: [], chosen: null }) === asked);
-    this.texts.looks(example, this.history.changes);
+    this.texts.looks(this.example, this.history.changes);
     if (empty) return this.clear();
     this.session.show({ ...this.asked, ...this.followed, layer: this.explorer?.state.layer ?? this.begin.layer ?? -1 });
   }

@@ -1,26 +1,39 @@
-// Who did it: heads by what they add to the followed number, estimated at once, exact for the first ones as it comes
-// in.
+// Who did it: heads by what the followed number loses without each, those with the largest estimates and the open one.
 
-import type { WhoAnswer } from "../protocol";
-import { code, figure } from "../scene/format";
+import type { Effect, WhoAnswer } from "../protocol";
+import { code, figure, fixed, plural } from "../scene/format";
 import { h } from "../ui/dom";
 import { Asking } from "./wire";
 
-/** So many heads are taken out one at a time. */
-const EXACT = 10;
+/** So many heads, by their estimates, are switched off one at a time, and so many are listed. */
+const [EXACT, LISTED] = [40, 10];
 
 interface WhoOwner {
   rank(): Promise<WhoAnswer>;
   /** What the number is that heads add to. */
   readonly of: string;
+  /** Heads that are switched off and listed whatever is estimated of them. */
+  named(): readonly string[];
   without(layer: number, head: number): Promise<number>;
   open(layer: number, head: number): void;
 }
 
-interface Row {
-  readonly layer: number;
-  readonly head: number;
-  readonly value: number;
+interface Row extends Effect {
+  readonly name: string;
+  readonly effect: number;
+}
+
+const magnitude = ({ effect }: Row): number => Math.abs(effect);
+
+/** Spearman's rank correlation of estimates and effects. */
+function agreement(rows: readonly Row[]): number {
+  const ranks = (values: readonly number[]): number[] => {
+    const order = [...values].sort((a, b) => a - b);
+    return values.map((value) => order.indexOf(value));
+  };
+  const [estimates, effects] = [ranks(rows.map(({ estimate }) => estimate!)), ranks(rows.map(({ effect }) => effect))];
+  const squares = estimates.reduce((sum, rank, at) => sum + (rank - effects[at]!) ** 2, 0);
+  return 1 - (6 * squares) / (rows.length ** 3 - rows.length);
 }
 
 const ABOUT = "Which heads made this: by what it loses without each of them.";
@@ -45,69 +58,63 @@ export class WhoBox {
     this.table.hidden = true;
   }
 
+  // Without a gradient, as in a page, there are no estimates, and every head is switched off.
   private async run(going: () => boolean): Promise<void> {
-    const answer = await this.owner.rank();
+    const { number, heads } = await this.owner.rank();
     if (!going()) return;
-    const estimated = answer.heads.every(({ estimate }) => estimate !== null);
-    await (estimated ? this.estimated(answer, going) : this.oneByOne(answer, going));
-  }
-
-  // By gradient × attention at once, the first ones exactly as it comes in.
-  private async estimated({ number, heads }: WhoAnswer, going: () => boolean): Promise<void> {
-    this.asking.about.textContent = `What each head adds to ${this.owner.of} (now ${figure(number)})`;
-    const top = heads.slice(0, EXACT).map(({ layer, head, estimate }) => ({ layer, head, value: estimate ?? 0 }));
-    const cells = top.map(() => h("td.exact", "…"));
-    this.draw(top, cells);
-    for (const [place, { layer, head }] of top.entries()) {
-      const left = await this.owner.without(layer, head);
+    const { of } = this.owner;
+    const named = this.owner.named();
+    const estimated = heads.every(({ estimate }) => estimate !== null);
+    const every = heads.map((one) => ({ ...one, name: code(one.layer, one.head) }));
+    const asked = every.filter(({ name }, place) => !estimated || place < EXACT || named.includes(name));
+    const rows: Row[] = [];
+    for (const one of asked) {
+      const left = await this.owner.without(one.layer, one.head);
       if (!going()) return;
-      cells[place]!.textContent = figure(number - left);
+      rows.push({ ...one, effect: number - left });
+      rows.sort((a, b) => magnitude(b) - magnitude(a));
+      const done = rows.length === asked.length;
+      const unmeasured = heads.length - asked.length;
+      const checked = `: estimates and effects of ${plural(asked.length, "head")} agree to a rank correlation of ${fixed(agreement(rows), 2)}${unmeasured > 0 ? `; ${unmeasured} with smaller estimates were not measured` : ""}.`;
+      this.asking.about.textContent = `What each head adds to ${of} (now ${figure(number)})${!done ? `: ${rows.length} of ${plural(asked.length, "head")}` : estimated ? checked : ""}`;
+      this.draw(
+        rows.filter(({ name }, place) => place < LISTED || named.includes(name)),
+        estimated,
+      );
     }
   }
 
-  // Without a gradient every head is switched off, one after the other.
-  private async oneByOne({ number, heads }: WhoAnswer, going: () => boolean): Promise<void> {
-    const known: Row[] = [];
-    for (const [place, { layer, head }] of heads.entries()) {
-      const left = await this.owner.without(layer, head);
-      if (!going()) return;
-      known.push({ layer, head, value: number - left });
-      known.sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
-      const done = place + 1 === heads.length;
-      this.asking.about.textContent = `What each head adds to ${this.owner.of} (now ${figure(number)})${done ? "" : `: ${place + 1} of ${heads.length} heads`}`;
-      this.draw(known.slice(0, EXACT), null);
-    }
-  }
-
-  /** Heads with what they add, and beside an estimate the cells of what is exact. */
-  private draw(rows: readonly Row[], exact: readonly HTMLElement[] | null): void {
-    const most = Math.max(...rows.map(({ value }) => Math.abs(value)), 1e-9);
+  private draw(rows: readonly Row[], estimated: boolean): void {
+    const most = Math.max(...rows.map(magnitude), 1e-9);
     const bar = (value: number): HTMLElement =>
       h("i", {
         class: value < 0 ? "minus" : "plus",
         style: `width:${Math.min(92, Math.round((92 * Math.abs(value)) / most))}%`,
       });
-    const estimate = h("th", { scope: "col", title: "gradient × attention, summed over its pairs" }, "estimate");
-    const taken = h("th", { scope: "col", title: "the number, minus the number with the head switched off" }, "exact");
+    const column = (name: string, title?: string): HTMLElement => h("th", { scope: "col", title }, name);
     this.table.hidden = false;
     this.table.replaceChildren(
-      h("thead", h("tr", h("th", { scope: "col" }, "head"), ...(exact ? [estimate, taken] : [taken]))),
+      h(
+        "thead",
+        h(
+          "tr",
+          column("head"),
+          column("effect", "the number, minus the number with the head switched off"),
+          estimated && column("estimate", "gradient × attention, summed over its pairs"),
+        ),
+      ),
       h(
         "tbody",
-        ...rows.map(({ layer, head, value }, place) =>
+        ...rows.map(({ layer, head, name, effect, estimate }) =>
           h(
             "tr",
             h(
               "th",
               { scope: "row" },
-              h(
-                "button.word",
-                { title: "Open this head", onclick: () => this.owner.open(layer, head) },
-                code(layer, head),
-              ),
+              h("button.word", { title: "Open this head", onclick: () => this.owner.open(layer, head) }, name),
             ),
-            h("td.p", bar(value), h("span", figure(value))),
-            ...(exact ? [exact[place]!] : []),
+            h("td.p", bar(effect), h("span", figure(effect))),
+            estimated && h("td", figure(estimate!)),
           ),
         ),
       ),
