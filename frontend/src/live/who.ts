@@ -6,7 +6,7 @@ import { h } from "../ui/dom";
 import { Asking } from "./wire";
 
 /** So many heads, by their estimates, are switched off one at a time, and so many are listed. */
-const [EXACT, LISTED] = [40, 10];
+const [EXACT, LISTED] = [60, 10];
 
 interface WhoOwner {
   rank(): Promise<WhoAnswer>;
