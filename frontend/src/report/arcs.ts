@@ -5,6 +5,7 @@ import { FONT } from "../draw/canvas";
 import type { LinkSentence, LinkShown } from "../protocol";
 import { fixed } from "../scene/format";
 import { h, s } from "../ui/dom";
+import { drawing } from "./bars";
 import type { Host } from "./host";
 import { tipOn } from "./tip";
 
@@ -122,12 +123,7 @@ export function picture(sentence: LinkSentence, reading: LinkShown, towards: boo
   const texts = words.map((word, i) =>
     s("text", { x: middles[i]!, y: ground + 15, class: asked.has(i) ? "asked" : "" }, word),
   );
-  return s(
-    "svg",
-    { width, height: ground + 20, viewBox: `0 0 ${width} ${ground + 20}`, class: "arcs", "aria-hidden": "true" },
-    ...drawn,
-    ...texts,
-  );
+  return drawing("arcs", width, ground + 20, ...drawn, ...texts);
 }
 
 /** What the colours mean; `link` is what is shown, such as "the relation". */
@@ -139,9 +135,10 @@ export function key(link: string): HTMLElement {
     ["other", "other attention"],
   ];
   const sample = (kind: Kind | "other"): SVGElement =>
-    s(
-      "svg",
-      { width: 22, height: 10, viewBox: "0 0 22 10", class: "arcs", "aria-hidden": "true" },
+    drawing(
+      "arcs",
+      22,
+      10,
       s("path", { d: "M2 9C4 1 18 1 20 9", class: kind, "stroke-width": kind === "other" ? 1.5 : 2 }),
     );
   const entries = meanings.map(([kind, text]) => h("span", sample(kind), text));

@@ -10,8 +10,9 @@ const line = (name: string, x1: number, x2: number, y1: number, y2: number): SVG
 const rect = (name: string, x: number, width: number): SVGElement =>
   s("rect", { class: name, x, y: 4, width, height: 8 });
 
-const drawing = (name: string, width: number, ...parts: SVGElement[]): SVGElement =>
-  s("svg", { width, height: 16, viewBox: `0 0 ${width} 16`, class: name, "aria-hidden": "true" }, ...parts);
+/** A small drawing of this size, which is not read aloud. */
+export const drawing = (name: string, width: number, height: number, ...parts: SVGElement[]): SVGElement =>
+  s("svg", { width, height, viewBox: `0 0 ${width} ${height}`, class: name, "aria-hidden": "true" }, ...parts);
 
 /** From 0 to 1, or to the most that there can be: a bar, its interval, the baseline and chance. */
 export function bar(
@@ -29,7 +30,7 @@ export function bar(
   const parts = [rect("track", 1, width - 2)];
   if (value !== null) parts.push(rect("value", 1, at(value) - 1));
   if (low !== null && high !== null) parts.push(line("reach", at(low), at(high), 8, 8));
-  return drawing("share", width, ...parts, ...tick("base", base, 7), ...tick("chance", chance, 5));
+  return drawing("share", width, 16, ...parts, ...tick("base", base, 7), ...tick("chance", chance, 5));
 }
 
 /** From −1 to 1: to the right what A has more of, to the left what B has. */
@@ -40,5 +41,5 @@ export function change(share: number): SVGElement {
   const parts = Number.isFinite(share)
     ? [rect(share < 0 ? "minus" : "plus", Math.min(middle, end), Math.abs(end - middle))]
     : [];
-  return drawing("change", width, rect("track", 1, width - 2), ...parts, line("zero", middle, middle, 2, 14));
+  return drawing("change", width, 16, rect("track", 1, width - 2), ...parts, line("zero", middle, middle, 2, 14));
 }

@@ -1,6 +1,6 @@
 // Canvases as vectors, for paper.
 
-import { SvgPen } from "../draw/svg";
+import { pictured } from "./chart";
 import { painters } from "./drawing";
 
 /**
@@ -11,12 +11,11 @@ export function vectors(root: HTMLElement): void {
   for (const canvas of root.querySelectorAll("canvas")) {
     const paint = painters.get(canvas);
     if (!paint) continue;
-    const pen = new SvgPen(parseFloat(canvas.style.width), parseFloat(canvas.style.height));
-    paint(pen);
-    const drawing = new DOMParser().parseFromString(pen.document(), "image/svg+xml").documentElement;
+    const [width, height] = [parseFloat(canvas.style.width), parseFloat(canvas.style.height)];
+    const drawing = pictured({ width, height, draw: paint }, width);
     drawing.setAttribute("class", "paper");
     drawing.setAttribute("aria-hidden", "true");
     if (canvas.nextElementSibling?.matches(".paper")) canvas.nextElementSibling.remove();
-    canvas.after(document.importNode(drawing, true));
+    canvas.after(drawing);
   }
 }

@@ -3,6 +3,7 @@
 import type { GraphBlock } from "../../protocol";
 import { clamp, percent } from "../../scene/format";
 import { h, s } from "../../ui/dom";
+import { drawing } from "../bars";
 import type { Host } from "../host";
 import { opens } from "../reasons";
 import { tipOn } from "../tip";
@@ -69,22 +70,12 @@ function drawn(info: GraphBlock, host: Host): SVGElement {
   });
   const columns = new Map(info.heads.map(({ layer }, place) => [layer, at[place]!.x]));
   const layers = [...columns].map(([layer, x]) => s("text", { x, y: 14, class: "layer" }, `layer ${layer}`));
-  return s(
-    "svg",
-    { width, height, viewBox: `0 0 ${width} ${height}`, class: "graph", "aria-hidden": "true" },
-    ...layers,
-    ...edges,
-    ...nodes,
-  );
+  return drawing("graph", width, height, ...layers, ...edges, ...nodes);
 }
 
 export const graph: Block<GraphBlock> = (info, { host }) => {
   const sample = (kind: string): SVGElement =>
-    s(
-      "svg",
-      { width: 22, height: 10, viewBox: "0 0 22 10", class: "graph", "aria-hidden": "true" },
-      s("path", { d: "M1 5H21", class: kind, "stroke-width": 3 }),
-    );
+    drawing("graph", 22, 10, s("path", { d: "M1 5H21", class: kind, "stroke-width": 3 }));
   const there = Object.entries(KINDS).filter(([kind]) => info.edges.some((edge) => edge.kind === kind));
   const box = h("div.tablebox", { tabindex: 0, role: "region", "aria-label": info.title }, drawn(info, host));
   const key = there.map(([kind, text]) => h("span", sample(kind), `${kind}: ${text}`));
