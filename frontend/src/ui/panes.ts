@@ -48,6 +48,8 @@ const MEASURED = 640;
 const NEURONS = { without: 288, values: 360 };
 /** While layers are read the grid is drawn anew so often, in milliseconds. */
 const READ_FOR = 250;
+/** A token that is pointed at for so many milliseconds is asked of all heads. */
+const REST = 300;
 /** On paper nothing scrolls; a canvas may not be taller than this. */
 const PRINTED = 8000;
 
@@ -367,12 +369,15 @@ export class Pane {
     });
   }
 
-  // Of a pinned token the layers that are not there are read, one after another; what is known of them is shown.
+  // Of a token that is pinned, or rested on, the layers that are not there are read, one after another; what is known of
+  // them is shown.
   private async read(): Promise<void> {
     const job = ++this.job;
     const { scene } = this;
     const { pinned, pointed } = scene;
-    if (!pointed || !alike(pinned, pointed)) return;
+    if (!pointed) return;
+    if (!alike(pinned, pointed)) await new Promise((rested) => window.setTimeout(rested, REST));
+    if (job !== this.job) return;
     let shown = performance.now();
     const show = (): void => {
       shown = performance.now();
