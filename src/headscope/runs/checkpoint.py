@@ -176,11 +176,8 @@ class Folder(Generic[S]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-        if isinstance(error, RunError) and self._stays and self._begun():
+        if isinstance(error, RunError) and self._stays and self._files():
             raise RunError(f"{error}; what was done before is kept in {self.path}") from error
-
-    def _begun(self) -> bool:
-        return bool(self._files())
 
     def close(self) -> None:
         """Let others use the folder."""

@@ -64,16 +64,13 @@ def dataset(
         np.where(before, array, np.nan) for array in (value[..., 0], se[..., 0], value[..., 1], skew[..., 0])
     )
     many = np.broadcast_to(documents[..., None], share.shape)
-    low, high = jackknife.interval(share, error, many, skew=lean)
     with quiet():
         z = share / turned
     p = np.asarray(module("scipy.stats").norm.sf(z))
     q = false_discovery(p.ravel()).reshape(p.shape)
     figures = {
-        "share": share,
+        **jackknife.ends("share", share, jackknife.interval(share, error, many, skew=lean)),
         "share_se": error,
-        "share_low": low,
-        "share_high": high,
         "z": z,
         "p": p,
         "q": q,

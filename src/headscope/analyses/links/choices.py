@@ -20,8 +20,8 @@ def by_label(questions: Sequence[Question], labels: Sequence[str], sources: int)
     numbers = {label: number for number, label in enumerate(labels)}
     hot = np.zeros((len(questions), sources, len(labels)))
     for place, question in enumerate(questions):
-        for source, label in enumerate(question.labels):
-            hot[place, source, numbers[label]] = not (question.bare[source] or question.idle[source])
+        which = [numbers[label] for label in question.labels]
+        hot[place, range(len(which)), which] = ~(question.bare | question.idle)
     return torch.as_tensor(hot).flatten(0, 1)
 
 

@@ -36,8 +36,7 @@ from headscope.corpora.links import links_of
 from headscope.errors import CorpusError, HeadscopeWarning, InputError, RefusedError
 from headscope.models import Model
 from headscope.models.model import uncached
-from headscope.runs.batches import checked_first, tokens_of, worked
-from headscope.runs.estimate import Inputs
+from headscope.runs.batches import tokens_of, worked
 from headscope.runs.forward import RunPasses, Units, expect_square, foreign, forward, weights_of
 from headscope.runs.long import Kind, Run
 from headscope.runs.options import RunOptions
@@ -170,10 +169,6 @@ class LinkEngine:
                 more = [f"and {count - LISTED:,} more"] if count > LISTED else []
                 message = "\n  ".join([f"{title}:", *listed[:LISTED], *more])
                 warnings.warn(message, HeadscopeWarning, stacklevel=3)
-
-    def inputs(self, corpus: Corpus | Iterable[Example], limit: int | None) -> Inputs:
-        """The same, counted; those of a strict corpus are read to the end before."""
-        return checked_first(self.model, corpus, lambda: self.asked(corpus, limit))
 
     def block(
         self,

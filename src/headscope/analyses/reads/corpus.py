@@ -260,7 +260,7 @@ def _figures(sums: Shares, meta: dict[str, Any], about: Mapping[str, Any]) -> xr
     if not total.n[0] > 0:  # keys that are not looked for: nothing to share out
         value = np.full_like(value, np.nan)
     documents = np.broadcast_to(total.effective()[0], value.shape[:-1])
-    low, high = jackknife.interval(value[..., 0], se[..., 0], documents, skew=skew[..., 0])
+    ends = jackknife.interval(value[..., 0], se[..., 0], documents, skew=skew[..., 0])
     beyond: Floats = value[..., 2] * ~(np.abs(value[..., 2]) <= statistics.EXACT)  # chance
     p = jackknife.differs(beyond, se[..., 2], documents, skew[..., 2])
     p_of_some = np.where(np.abs(value[..., 0]) > statistics.EXACT, p, np.nan)
@@ -268,12 +268,7 @@ def _figures(sums: Shares, meta: dict[str, Any], about: Mapping[str, Any]) -> xr
     writers = [writer(text) for text in sums.writers]
     called = names(writers)
     labels = [(called[who], who.kind, who.layer, who.head) for who in writers]
-    values: dict[str, Any] = {
-        "share": value[..., 0],
-        "share_se": se[..., 0],
-        "share_low": low,
-        "share_high": high,
-    }
+    values = jackknife.ends("share", value[..., 0], ends) | {"share_se": se[..., 0]}
     values |= {"chance": value[..., 1], "chance_se": se[..., 1], "p": p, "q": q}
     counts = total.counts
     values |= {"contrast": float(total.n[0] / max(1, counts["queries"])), "queries": float(counts["queries"])}

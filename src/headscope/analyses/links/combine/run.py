@@ -42,7 +42,7 @@ from headscope.corpora.example import spelled_out
 from headscope.corpora.given import AnnotatedCorpus
 from headscope.errors import InputError
 from headscope.models import Model
-from headscope.runs.batches import inputs_of_block, no_input, worked
+from headscope.runs.batches import checked_first, inputs_of_block, no_input, worked
 from headscope.runs.checkpoint import Folder, Outcome, SentBlock
 from headscope.runs.estimate import Inputs, told_once
 from headscope.runs.identity import circumstances, identity
@@ -205,7 +205,7 @@ class _CombineRun:
     def over_inputs(self, work: PairWork, title: str) -> Inputs:
         """One pass: what is done with the pairs of each input and its cluster. Returns what was read."""
         engine, corpus = self.engine, self.corpus
-        inputs = engine.inputs(corpus, self.limit)
+        inputs = checked_first(engine.model, corpus, lambda: engine.asked(corpus, self.limit))
         clusters, numbers = Clusters(), dict[int, int]()
 
         def numbered() -> Iterator[AskedExample]:
