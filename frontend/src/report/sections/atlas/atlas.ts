@@ -275,7 +275,8 @@ export const section: Section<AtlasSection> = (element, info, host) => {
     closer.hidden = window === null || shown.size === 0;
     clear.hidden = marks === null && zoom === null && filter.value === "";
     rows = listed(shown);
-    list.replaceChildren(...(rows ? [rows.root] : []));
+    list.hidden = !rows;
+    list.replaceChildren(rows?.root ?? "");
   };
   const redraw = (): void => {
     drawn.forget();
