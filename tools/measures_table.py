@@ -17,14 +17,14 @@ import headscope as hs
 from headscope.analyses.roles.statistics import ROLES
 from headscope.core.tokens import Tokens
 from headscope.measures.choose import GROUPS, row_statistic, surface
-from headscope.measures.measure import BIBTEX, Measure
+from headscope.measures.measure import Measure
 from headscope.models.perceive import WHAT
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "measures.md"
 MOST_TERMS = 6
 """Longer sums are cut short."""
-COLUMNS = "| measure | what it is | unit | rows that count | source | worked out |"
+COLUMNS = "| measure | what it is | unit | source | worked out |"
 
 PIECES = ["[CLS]", "walk", "walk", "##er", ",", "[SEP]", "Walk", "walk", "[SEP]"]
 TENTHS = """
@@ -100,8 +100,7 @@ the same.
 
 **Units.** A *share* is a part of a row's attention, 0 to 1, or of the rows, where it says so; entropies are in nats.
 
-**Sources.** `measure.cite()` prints BibTeX; the variables of a dataset carry the keys in `attrs["cites"]`. The entries
-stand at the end of this page.
+**Sources.** `measure.cite()` prints BibTeX. The variables of a dataset carry the keys in `attrs["cites"]`.
 
 ## The examples
 
@@ -303,19 +302,6 @@ def worked(measure: Measure, maps: hs.AttentionMaps) -> str | None:
     return f"({' + '.join(terms)}) / {len(rows)} {'=' if exact else '≈'} {number(value)}"
 
 
-def rows_that_count(measure: Measure) -> str:
-    if measure.rows == "reach":
-        return "all tokens" if not measure.offset else f"tokens that see one at {measure.offset:+d}"
-    return {
-        "all": "all tokens",
-        "choice": "tokens that see more than one; in a causal model all but the first",
-        "first": "the first token",
-        "class": f"tokens of the class `{measure.whose}`",
-        "not class": f"tokens that are not of the class `{measure.whose}`",
-        "pairs": "tokens that see at least one of those meant",
-    }[measure.rows]
-
-
 def more(measure: Measure) -> str:
     """What the docstring of a measure's function says beside its first line and its own example."""
     function = measure.pairs if measure.statistic == "pairs" else measure.function
@@ -365,7 +351,7 @@ def row(measure: Measure, group: str) -> str:
     """One measure's row of the table of its group."""
     text = " ".join(f"{measure.description} {more(measure)}".split()).replace("|", "\\|")
     source = "headscope’s own" if measure.source is None else measure.source
-    cells = (f"`{measure.name}`", text, measure.units or "its own", rows_that_count(measure), source)
+    cells = (f"`{measure.name}`", text, measure.units or "its own", source)
     return f"| {' | '.join((*cells, worked_out(measure, group)))} |"
 
 
@@ -379,12 +365,10 @@ def generate() -> str:
             answer=drawn(of_answer()),
         )
     ]
-    used: dict[str, None] = {}
     for group, measures in GROUPS.items():
         parts.append(f"## Group `{group}`\n\n{INTRODUCTIONS.get(group, '')}".rstrip() + "\n")
         rows = [row(measure, group) for measure in measures.values()]
-        parts.append("\n".join([COLUMNS, "|---|---|---|---|---|---|", *rows]) + "\n")
-        used |= dict.fromkeys(key for measure in measures.values() for key in measure.keys)
+        parts.append("\n".join([COLUMNS, "|---|---|---|---|---|", *rows]) + "\n")
     parts.append(FAMILIES)
     table = ROLES_HEAD
     for role in ROLES:
@@ -400,8 +384,6 @@ def generate() -> str:
         inputs = ", ".join(WHAT[kind] for kind in role.kinds)
         table += f"| {role.name} | `{role.measure}` | {limit} | {why} | {beside} | {models} | {inputs} |\n"
     parts.append(table)
-    entries = "\n\n".join(BIBTEX[key] for key in BIBTEX if key in used or key == "benjamini1995")
-    parts.append(f"## Sources\n\n```bibtex\n{entries}\n```\n")
     return re.sub(r"\n{3,}", "\n\n", "\n".join(parts))
 
 
