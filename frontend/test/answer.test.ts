@@ -211,6 +211,6 @@ test("each head is counted once, for the most telling of what it does", () => {
     ["a link between words", "L", 6, ["L3H0"]],
     ["[CLS]", "C", 8, ["L3H1"]],
     ["broad", "", null, ["L3H3"]],
-    ["none of these", "", null, ["L3H4"]],
+    ["none of these", "–", null, ["L3H4"]],
   ]);
 });

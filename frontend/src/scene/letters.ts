@@ -22,7 +22,7 @@ const KNOWN: Readonly<Record<string, Look>> = {
   "same word": { letter: "W", hue: 7 },
   part: { letter: "A", hue: 6 },
   broad: { letter: "", hue: null },
-  other: { letter: "", hue: null },
+  other: { letter: "–", hue: null },
 };
 
 /** A look for each name: the known ones have theirs, others the first letter and colour that none has. */

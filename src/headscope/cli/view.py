@@ -50,7 +50,7 @@ def view(
         text: the text to show, or with --replay a file.
         text_b: text B of a pair.
         output: the page or picture: .html, .svg, .png or .pdf.
-        scale: which view to begin with: model; with --live, --head or --heads head.
+        scale: which view to begin with: head; of a picture without --head or --heads model.
         layer: the layer to begin with, from 0.
         head (HEAD): the head to begin with: L7H9, or with --layer its number, from 0.
         heads (A,B): several heads of the layer to begin with, from 0.
@@ -77,10 +77,11 @@ def view(
         raise InputError("TEXT: expected a text, --image or --audio, found none of them")
     if text and not replay and _is_file(text):
         raise InputError(f'TEXT: {text} is a file; give what it says, as in headscope view "$(cat {text})"')
-    if width is not None and output.suffix.lower() not in PICTURES:
+    drawn = output.suffix.lower() in PICTURES
+    if width is not None and not drawn:
         raise InputError(f"--width: expected a picture ({', '.join(PICTURES)}), found -o {output}")
     state: dict[str, Any] = {
-        "scale": scale or ("model" if head is None and heads is None and not live else "head"),
+        "scale": scale or ("model" if drawn and head is None and heads is None else "head"),
         "theme": theme,
     }
     if head is not None and not head.isdecimal():
@@ -128,6 +129,8 @@ def view(
     print(output.resolve(), flush=True)
     if open_:
         open_page(output)
+    elif not drawn:
+        say(f"open {output} in a browser and point at a token: the heads that look most from it are listed")
 
 
 def _logged(model: Encoder, path: str, line: int) -> Tokens:
