@@ -92,13 +92,8 @@ class LinkEngine:
         self.token_types, self.full, self.aligned = token_types, full, full
         self.sees = full and model.image_processor is not None
         self._notes: dict[str, list[str]] = {}
-        self._passes: dict[bool, RunPasses] = {}
-
-    def passes(self, *, crossed: bool) -> RunPasses:
-        """Those through the whole module, for its cross-attention, or through its backbone."""
-        if crossed not in self._passes:
-            self._passes[crossed] = RunPasses(self.model.module if crossed else self.model.backbone)
-        return self._passes[crossed]
+        self.passes = RunPasses(model.backbone), RunPasses(model.module)
+        """Those through the backbone, and for cross-attention through the whole module."""
 
     def links(self, example: Example) -> Sequence[Link]:
         """The links of an input. Raises `CorpusError` for one that has none to read."""
@@ -131,12 +126,14 @@ class LinkEngine:
         """An input with its question. Raises `CorpusError` for one that has none."""
         links, decoder = self.links(example), self.decoder(example)
         try:
-            if decoder is None:
-                made = question(
-                    links, self.ways, tokens_of(example), causal=self.model.causal, aligned=self.aligned
-                )
-            else:
-                made = question(links, self.ways, tokens_of(example), decoder, aligned=self.aligned)
+            made = question(
+                links,
+                self.ways,
+                tokens_of(example),
+                decoder,
+                causal=self.model.causal,
+                aligned=self.aligned,
+            )
         except InputError as error:
             raise example.error(error) from None
         return AskedExample.of(example, number, made, decoder=decoder)
@@ -287,7 +284,7 @@ class _Reader:
     def run(self) -> None:
         """One forward pass, reduced layer by layer."""
         model, inputs = self._model, self._inputs
-        passes = self._engine.passes(crossed=self._crossed)
+        passes = self._engine.passes[self._crossed]
         with passes.recording(self._reduce):
             if self._crossed:
                 passes.module(**self._both(), **uncached(passes.module))
