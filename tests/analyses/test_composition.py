@@ -60,6 +60,11 @@ def test_a_contrast_is_of_what_is_attended_to_less_the_mean_key() -> None:
     assert numbers[:2, 1].tolist() == pytest.approx([expected] * 2, rel=1e-4)
 
 
+def test_keys_of_a_smaller_type_than_weights_and_values_are_read() -> None:
+    found = hs.composition(hs.load(build(family("GPT-J")).double()), repeats(2))  # its scores are in float32
+    assert np.isfinite(found["share"].sel(reader="L2H0", writer="L0H0").values).all()
+
+
 def test_what_is_scored_below_the_others_has_no_shares() -> None:
     model = hs.load(build(family("BLOOM")))  # whose biases let a head attend to what it scores low
     inputs = repeats(1)

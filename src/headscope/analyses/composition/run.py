@@ -75,7 +75,7 @@ def contrasts(record: AttentionRecord, tokens: Tokens, *, causal: bool) -> Tenso
     there = torch.as_tensor(among).to(weights)
     attended = weights * there
     contrast = attended - attended.sum(-1, keepdim=True) * there / there.sum(-1, keepdim=True).clamp(min=1)
-    query, keys, values = record.q[0], contrast @ record.keys[0], contrast @ record.values[0]
+    query, keys, values = record.q[0], *(contrast.to(x) @ x[0] for x in (record.keys, record.values))
     pairs = ((query.detach(), keys), (query, keys.detach()), (values, values.detach()))
     scales = (record.scaling, record.scaling, 1.0)
     numbers = [(a * b).sum((1, 2)) * scale for (a, b), scale in zip(pairs, scales, strict=True)]

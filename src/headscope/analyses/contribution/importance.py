@@ -14,7 +14,7 @@ import xarray as xr
 from torch import Tensor
 
 from headscope.analyses.contribution import statistics
-from headscope.analyses.contribution.inputs import Figures, figure, over_inputs
+from headscope.analyses.contribution.inputs import Figures, over_inputs
 from headscope.analyses.options import Through, with_options
 from headscope.analyses.result import returns_result
 from headscope.attention.objective import Objective, Prepared, Scalar, natural
@@ -31,6 +31,7 @@ from headscope.core.tokens import Tokens
 from headscope.core.validation import validated
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
+from headscope.measures.measure import Measure
 from headscope.models import Model
 from headscope.models.weights import not_finite
 from headscope.runs.batches import tokens_of
@@ -98,7 +99,7 @@ def by_gates(
     result = over_inputs(
         number.model,
         corpus,
-        [figure(NAME, "importance", text, units, "Michel et al. 2019, §4.1")],
+        [Measure(NAME, "importance", text, units, "Michel et al. 2019, §4.1", "rows")],
         lambda tokens: gates(number, tokens),
         title="importance",
         options=options,
@@ -253,8 +254,17 @@ def ablation(
         print(line, file=sys.stderr, flush=True)
     what = "with these heads silenced" if together else "with the head silenced"
     definitions = [
-        figure(NAMES[0], "effect of ablation", f"Mean change of the objective {what}.", "objective", _SOURCE),
-        figure(NAMES[1], "objective without", f"Mean of the objective {what}.", "objective", _SOURCE),
+        Measure(
+            NAMES[0],
+            "effect of ablation",
+            f"Mean change of the objective {what}.",
+            "objective",
+            _SOURCE,
+            "rows",
+        ),
+        Measure(
+            NAMES[1], "objective without", f"Mean of the objective {what}.", "objective", _SOURCE, "rows"
+        ),
     ]
     result = over_inputs(
         model,

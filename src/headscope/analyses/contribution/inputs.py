@@ -89,8 +89,3 @@ def over_inputs(
     given = {**asked, "batch_size": options.batch_size, "limit": options.limit}
     record["options"] = {name: value for name, value in given.items() if value is not None}
     return dataset(total, definitions, by="segment", causal=model.causal, meta=record)
-
-
-def figure(name: str, title: str, description: str, units: str, source: str | None) -> Measure:
-    """What a figure of each input is called; it is not computed from rows."""
-    return Measure(name, title, description, units, source, "rows")

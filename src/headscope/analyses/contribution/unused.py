@@ -9,7 +9,7 @@ from typing import Any, Literal, Unpack
 import numpy as np
 import xarray as xr
 
-from headscope.analyses.contribution.inputs import Figures, figure, over_inputs
+from headscope.analyses.contribution.inputs import Figures, over_inputs
 from headscope.analyses.options import Through, with_options
 from headscope.analyses.result import returns_result
 from headscope.attention.one import capture, tokens_of
@@ -101,12 +101,12 @@ def unused_token(
     about = (
         f"Mean share of the attention of the other tokens that goes to {piece}, over those that can see it."
     )
-    definitions = [figure(MASS, f"to {piece}", about, "share", None)]
+    definitions = [Measure(MASS, f"to {piece}", about, "share", None, "rows")]
     for measure in wanted:
         for part, what in (("change", "Change by"), ("with", "With"), ("without", "Without")):
             text = f"{what} {piece}, of: {measure.description}"
             name, title = f"{measure.name}_{part}", f"{measure.title}, {part}"
-            definitions.append(figure(name, title, text, measure.units, measure.source))
+            definitions.append(Measure(name, title, text, measure.units, measure.source, "rows"))
 
     def figures(batch: Sequence[Tokens]) -> Figures:
         readings = [
