@@ -40,6 +40,8 @@ export interface LiveHost {
   changed(asked: Asked, state: Full): void;
   address?(): string;
   dark(): boolean;
+  /** As of an explorer's host. */
+  asks?(): boolean;
 }
 
 /** What is known before the model answers: what it is, and a picture of what it is to read. */
@@ -399,6 +401,7 @@ export class Live {
       changed: (state) => this.looked(state),
       ...(this.host.address && { address: () => this.host.address!() }),
       dark: () => this.host.dark(),
+      asks: () => this.host.asks?.() ?? false,
       save: download,
       exact: (question) => this.session.exact(question),
       compute: (name) => this.session.compute(name),

@@ -80,7 +80,8 @@ function chosenBy({ rows, part }: Scene, place: number): Part[] {
 
 /** The sentence; nothing where what is drawn is not one head's weights. */
 export function answer(scene: Scene): Part[] {
-  const { state, part } = scene;
+  const { state, part, owner } = scene;
+  if (owner.host.asks?.()) return [];
   if (state.quantity !== "weights" && state.scale !== "neuron") return slopes(scene);
   const one = state.scale === "neuron" || !(scene.many || scene.aggregated);
   const does = one ? highlight(part, state.layer, scene.head) : null;

@@ -91,8 +91,8 @@ function rules(part: PartInfo): Rule[] {
 const made = new WeakMap<PartInfo, Made<readonly Role[]>>();
 
 /** The roles that heads have on the input, by its raw weights, while these are drawn; the measures must have been decoded. */
-export function rolesOf({ part, data, state }: Scene): readonly Role[] {
-  if (state.quantity !== "weights") return [];
+export function rolesOf({ part, data, state, owner }: Scene): readonly Role[] {
+  if (state.quantity !== "weights" || owner.host.asks?.()) return [];
   const known = made.get(part) ?? new Made<readonly Role[]>();
   made.set(part, known);
   const there = part.measures.filter(({ of, values }) => of === "input" && data.array(values));

@@ -35,6 +35,8 @@ export interface Sides {
   readonly letters?: readonly string[];
   /** Whose the figures over the corpus are, where the inputs are of two models. */
   readonly measured?: string;
+  /** Whether nothing is said of what heads do, as a lab asks for it. */
+  asks?(): boolean;
   /** Why a line of an input is there. */
   why?(input: number, part: string, line: Line): Promise<ReadsInfo>;
   /** Change what the model does, such as "L4H2 off". */

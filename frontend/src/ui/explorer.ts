@@ -138,9 +138,10 @@ export class Explorer implements Owner {
     this.apply(settle({ ...this.state, ...state }, this.data.payload), false);
   }
 
-  /** The surroundings have become light or dark. */
+  /** The surroundings have become light or dark, or say otherwise what may be said. */
   surroundings(): void {
-    if (this.applyTheme()) void this.render();
+    this.applyTheme();
+    void this.render();
   }
 
   /**

@@ -85,7 +85,8 @@ export class Grid {
     const { height } = heads.box;
     [this.width, this.room] = [width, height <= most ? Math.max(room, height) : room];
     this.last = [width, kind, room, most];
-    const looks = [this.drawing, owner.theme, ratio(), scene.pointed, ...valuesOf(state, Grid.heeds.update)];
+    const asks = owner.host.asks?.();
+    const looks = [this.drawing, owner.theme, asks, ratio(), scene.pointed, ...valuesOf(state, Grid.heeds.update)];
     if (this.drawn.renewed(heads.thumbs.of, width, kind, room, ...looks)) {
       heads.arrange();
       this.labels();

@@ -16,6 +16,8 @@ interface Seen {
 }
 
 interface LabHost {
+  /** The picture may say more now, or less. */
+  renew(): void;
   /** Show the picture of a task. */
   go(task: LabTask, state: ExplorerState): void;
 }
@@ -102,6 +104,11 @@ export class LabBox {
     return !this.lab.answers && this.task.guess !== null && this.progress[this.at]!.guessed === "";
   }
 
+  /** Whether the task is to be solved yet: till then the picture says nothing that solves it. */
+  get asks(): boolean {
+    return !this.lab.answers && this.progress[this.at]!.end === "";
+  }
+
   private show(): void {
     this.host.go(this.task, { ...DEFAULTS, theme: this.seen.state.theme ?? "auto", ...this.task.state });
   }
@@ -125,6 +132,7 @@ export class LabBox {
     const last = at === lab.tasks.length - 1;
     keep(this.name, { tasks: lab.tasks, at, progress: this.progress });
     this.told.textContent = told;
+    this.host.renew();
     this.root.replaceChildren(
       h("h2", lab.title),
       h("p.count", `Task ${at + 1} of ${lab.tasks.length}, ${count} solved`),

@@ -43,7 +43,9 @@ class Page {
     private readonly root: HTMLElement,
     private readonly payload: ViewsPayload,
   ) {
-    this.lab = payload.lab ? new LabBox(payload.lab, { go: (_, state) => this.showTask(state) }) : null;
+    this.lab = payload.lab
+      ? new LabBox(payload.lab, { go: (_, state) => this.showTask(state), renew: () => this.surroundings() })
+      : null;
     if (this.lab) root.classList.add("labbed");
     root.append(...(this.lab ? [this.lab.root] : []));
     this.views = payload.views.map(() => null);
@@ -63,7 +65,7 @@ class Page {
     root.setAttribute("role", "main");
     if (payload.views[0]?.kind === "explorer") root.firstElementChild?.prepend(h("h1.hidden", document.title));
     this.system.addEventListener("change", () => {
-      this.views.forEach((view) => view?.surroundings());
+      this.surroundings();
       this.tellLab();
     });
     const print = (on: boolean): void => {
@@ -143,12 +145,17 @@ class Page {
       },
       address: () => this.fragment.address,
       dark: () => this.system.matches,
+      asks: () => this.lab?.asks ?? false,
       save: download,
     };
     this.views[place] = new Explorer(element, { payload, store, state: { ...begun, ...asked } }, host);
     this.fragments[place] = write(settle({ ...begun, ...asked }, payload), base, prefix);
     this.tellLab();
     element.addEventListener("pointerdown", () => (this.last = place));
+  }
+
+  private surroundings(): void {
+    this.views?.forEach((view) => view?.surroundings());
   }
 
   private readBack(): void {

@@ -36,7 +36,10 @@ export class Mounted {
     const element = h("div");
     const { view, model } = page;
     this.lab = page.lab
-      ? new LabBox(page.lab, { go: ({ text, pair }, state) => this.live.go({ text, ...(pair && { pair }) }, state) })
+      ? new LabBox(page.lab, {
+          go: ({ text, pair }, state) => this.live.go({ text, ...(pair && { pair }) }, state),
+          renew: () => this.live?.surroundings(),
+        })
       : null;
     if (this.lab) root.classList.add("labbed");
     root.append(...(this.lab ? [this.lab.root] : []), element);
@@ -57,10 +60,14 @@ export class Mounted {
         this.lab?.looked({ text: now.input.text ?? "", changes: now.changes, state: full }, element.dataset.theme);
       this.looked();
     };
-    this.live = new Live(element, inside, { ...host, dark, changed }, asked ?? first, state, {
-      info: model.info,
-      ...(picture && { picture }),
-    });
+    this.live = new Live(
+      element,
+      inside,
+      { ...host, dark, changed, asks: () => this.lab?.asks ?? false },
+      asked ?? first,
+      state,
+      { info: model.info, ...(picture && { picture }) },
+    );
     this.lab?.looked({ changes: [], state: { ...view?.state, ...state } }, element.dataset.theme);
     element.append(h("p.rounding", {}, rounding(model.rounded, model.parameters)));
   }
