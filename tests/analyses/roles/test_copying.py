@@ -48,7 +48,8 @@ def test_a_head_that_matches_prefixes_is_named_by_what_it_writes(
     copies = copying(model, repeated)
     assert not isinstance(copies, str)
     found = float(copies["copying"].sel(layer=1, head=0))
-    assert abs(found - score) < 0.05
+    # Shifted, what follows ties with all other tokens, and rounding ranks it: 25 tokens, three standard errors.
+    assert abs(found - score) < (3 * np.sqrt(1 / 12 / 25) if shift else 0.05)
     assert float(copies["copying"].sel(layer=1, head=1)) == 0.5  # the blank head's, all ties
     table = named(every(hs.measure(model, repeated, measures=["surface", "synthetic"]), copies))
     one = table[(table["layer"] == 1) & (table["head"] == 0)]
