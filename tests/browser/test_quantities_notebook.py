@@ -17,7 +17,7 @@ from headscope.core.neurons import Neurons
 from headscope.core.tokens import Tokens
 from headscope.views.explorer import Input
 from headscope.views.view import Computed, View
-from headscope.views.widget import arrays, asked_again, quantity, reads
+from headscope.views.widget import asked_again
 from tests.helpers import widget_page
 from tests.helpers.page_controls import ALL
 from tests.helpers.patience import PATIENCE, eventually
@@ -90,13 +90,7 @@ def notebook(chromium: Any, tmp_path: Path) -> Iterator[Callable[[View], Any]]:
 
         def python(question: str) -> str:
             widget.sent = []
-            asked = json.loads(question)
-            if asked["kind"] == "arrays":
-                widget.send(*arrays(asked, view.blobs))
-            elif asked["kind"] == "quantity":
-                widget.send(quantity(asked, view.add))
-            else:
-                widget.send(reads(asked, view.explain))
+            widget.send(*view.answer(json.loads(question)))
             return json.dumps(widget.sent)
 
         page = context.new_page()

@@ -10,7 +10,6 @@ import headscope as hs
 from headscope.errors import InputError
 from headscope.live.lines import BARS, MOST, Lines
 from headscope.live.session import Live
-from headscope.views.widget import reads
 from tests.helpers.planted_induction import circuit
 from tests.helpers.planted_needles import HAY, reader
 from tests.helpers.small_models import translator
@@ -53,8 +52,8 @@ def test_a_widget_is_told_what_a_live_page_is(model: hs.Model) -> None:
     turn = live.answer({"kind": "show", "id": 1, "input": {"text": TEXT}})[0]["turn"]
     question = {"kind": "reads", "id": 7, "input": 0, "part": "self", "layer": 1, "head": 0, "query": LAST}
     assert view.payload["explains"]
-    assert reads(question, view.explain) == live.answer({**question, "turn": turn})[0]
-    assert reads({**question, "input": 1}, view.explain)["error"].startswith("input, part: expected one with")
+    assert view.answer(question) == live.answer({**question, "turn": turn})
+    assert view.answer({**question, "input": 1})[0]["error"].startswith("input, part: expected one with")
     assert "explains" not in hs.view(hs.capture(model, TEXT)).payload
 
 

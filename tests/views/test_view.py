@@ -18,7 +18,7 @@ from headscope.views import page as pages
 from headscope.views import view as views_view
 from headscope.views.explorer import Input
 from headscope.views.view import WIDGET, Computed, View, framed, page_of
-from headscope.views.widget import arrays, asked_again, exact, quantity
+from headscope.views.widget import asked_again
 from tests.helpers.view_sample import neurons, some
 
 pytestmark = pytest.mark.slow
@@ -221,12 +221,12 @@ class TestNotebook:
         shown = view()
         maps = shown.inputs[0].parts["self"]
         asked = {"kind": "exact", "id": 7, "input": 0, "part": "self", "layer": 1, "head": 2, "place": 3}
-        reply, (row,) = exact({**asked, "side": "from"}, shown.matrix)
+        reply, (row,) = shown.answer({**asked, "side": "from"})
         assert reply == {"kind": "exact", "id": 7}
         np.testing.assert_array_equal(np.frombuffer(row, "<f4"), maps["L1H2"][3].astype(np.float32))
-        _, (column,) = exact({**asked, "side": "to"}, shown.matrix)
+        _, (column,) = shown.answer({**asked, "side": "to"})
         np.testing.assert_array_equal(np.frombuffer(column, "<f4"), maps["L1H2"][:, 3].astype(np.float32))
-        reply, values = exact({**asked, "layer": 9}, shown.matrix)
+        reply, values = shown.answer({**asked, "layer": 9})
         assert values == []
         assert "no layer 9" in reply["error"]
 
@@ -243,7 +243,7 @@ class TestNotebook:
         sent: list[tuple[dict, list[bytes]]] = []
         monkeypatch.setattr(widget, "send", lambda content, buffers=None: sent.append((content, buffers)))
         expected = {"kind": "quantity", "id": 3}
-        assert quantity({"kind": "quantity", "id": 3, "name": "gradient"}, shown.add) == expected
+        assert shown.answer({**expected, "name": "gradient"}) == (expected, [])
         ((message, buffers),) = sent
         assert message["kind"] == "added"
         (added,) = message["added"]
@@ -253,25 +253,23 @@ class TestNotebook:
         refs = [*added["quantity"]["layers"], *(one["values"] for one in added["quantity"]["measures"])]
         assert [ref["data"] for ref in refs] == message["arrays"]
         for name in (ref["data"] for ref in refs):  # a page that is loaded again asks for it
-            assert arrays({"kind": "arrays", "id": 4, "name": name}, shown.blobs)[1] == [
-                shown.blobs.buffers[name]
-            ]
-        assert "missing" in arrays({"kind": "arrays", "id": 5, "name": "none"}, shown.blobs)[0]["error"]
+            assert shown.answer({"kind": "arrays", "id": 4, "name": name})[1] == [shown.blobs.buffers[name]]
+        assert "missing" in shown.answer({"kind": "arrays", "id": 5, "name": "none"})[0]["error"]
         assert widget.payload["inputs"][0]["parts"][0]["quantities"] == [added["quantity"]]
         shown.state = {"quantity": "gradient"}
         assert len(sent) == 1, "it is there"
         np.testing.assert_array_equal(shown.matrix(1, 2, quantity="gradient"), slopes[1][2])
 
     def test_what_cannot_be_computed_is_said(self) -> None:
-        reply = quantity({"kind": "quantity", "id": 4, "name": "gradient"}, view().add)
+        reply, _ = view().answer({"kind": "quantity", "id": 4, "name": "gradient"})
         assert reply["error"] == "quantity: this view cannot compute 'gradient' (it can: none)"
 
         def fails(name: str) -> None:
             raise RuntimeError("out of memory")
 
-        assert quantity({"id": 5, "name": "norms"}, fails)["error"].startswith(
-            "not enough memory (out of memory)"
-        )
+        shown = View([Input({"self": some()})], offers=[{"name": "norms", "how": "x"}], compute=fails)
+        reply, _ = shown.answer({"kind": "quantity", "id": 5, "name": "norms"})
+        assert reply["error"].startswith("not enough memory (out of memory)")
 
     def test_what_draws_is_loaded_when_it_draws(self) -> None:
         code = (

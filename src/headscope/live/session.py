@@ -381,7 +381,8 @@ class Live:
         return ArraysAnswer(kind="arrays", id=whole_number(asked, "id"), arrays=names), self._packed(names)
 
     def _exact(self, asked: Asked) -> Answer:
-        return exact(asked, self._current(asked).matrix)
+        _, values = exact(asked, self._current(asked).matrix)
+        return {"kind": "exact", "id": whole_number(asked, "id")}, values
 
     def _quantity(self, asked: Asked) -> Answer:
         added, names = self._current(asked).extend(str(asked.get("name"))[:40])

@@ -25,11 +25,11 @@ from headscope.views.blobs import Blobs
 from headscope.views.explorer import ExplorerOptions, add_quantity, explorer_payload, views_page
 from headscope.views.inputs import Input
 from headscope.views.page import cleaned
-from headscope.views.payload import Added, ExplorerPayload, ExplorerState
+from headscope.views.payload import Added, ExplorerPayload, ExplorerState, ReadsInfo
 from headscope.views.sources import SourcesPayload
 from headscope.views.state import check_state
 from headscope.views.still import Kind, Width, picture
-from headscope.views.widget import SENT, Explain, make_widget, send_added
+from headscope.views.widget import SENT, Answer, answered, exact, make_widget, send_added
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
@@ -166,7 +166,7 @@ class View(Showable):
         state: Mapping[str, Any] | None = None,
         *,
         compute: Callable[[str], Sequence[Computed]] | None = None,
-        explain: Explain | None = None,
+        explain: Callable[[Mapping[str, Any]], ReadsInfo] | None = None,
         **options: Unpack[ExplorerOptions],
     ) -> None:
         """Arguments as for `headscope.views.explorer.explorer_payload`; raises what it raises.
@@ -295,6 +295,24 @@ class View(Showable):
             send_added(self._widget, added, self.blobs, names)
         return added, names
 
+    def answer(self, asked: Mapping[str, Any]) -> Answer:
+        """The answer to a question of a widget: exact values, an array, a matrix per pair, or why a line is there."""
+        name, explain = str(asked.get("name"))[:40], self.explain
+
+        def array() -> Answer:
+            if name not in self.blobs.buffers:
+                raise InputError(f"array {name} is missing from this view")
+            return {}, [self.blobs.buffers[name]]
+
+        ways: dict[Any, Callable[[], Answer]] = {
+            "exact": lambda: exact(asked, self.matrix),
+            "arrays": array,
+            "quantity": lambda: (self.add(name) or {}, []),
+        }
+        if explain is not None:
+            ways["reads"] = lambda: ({"why": explain(asked)}, [])
+        return answered(asked, ways.get(asked.get("kind"), lambda: ({}, [])))
+
     def _offers(self, name: str) -> bool:
         return any(offer["name"] == name for offer in self._payload["offers"])
 
@@ -305,7 +323,7 @@ class View(Showable):
     def widget(self) -> Any:
         """The widget (`anywidget.AnyWidget`). `MissingError` where the extra ``notebook`` is not installed."""
         if self._widget is None:
-            self._widget = make_widget(self._payload, self.blobs, self.matrix, self.add, self.explain)
+            self._widget = make_widget(self._payload, self.blobs, self.answer)
         return self._widget
 
     def __repr__(self) -> str:

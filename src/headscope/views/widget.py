@@ -29,32 +29,31 @@ from typing import Any, cast
 
 import numpy as np
 
+from headscope.core.arrays import AnyFloats
 from headscope.core.failures import out_of_memory, reason
 from headscope.errors import HeadscopeError, InputError, MissingError
 from headscope.views import highlights
 from headscope.views.blobs import ArrayRef, Blobs
 from headscope.views.page import bundle_file, cleaned
-from headscope.views.payload import Added, ExplorerPayload, ReadsInfo
+from headscope.views.payload import Added, ExplorerPayload
 from headscope.views.sources import SourcesPayload
 
 SENT = "sent"
 """The key of the widget's state that is not the explorer's."""
 
-Matrix = Callable[..., Any]
-Add = Callable[[str], Any]
-Explain = Callable[[Mapping[str, Any]], ReadsInfo]
+Asked = Mapping[str, Any]
+"""A question of a page, with its kind and its number."""
+
+Answer = tuple[Mapping[str, Any], list[bytes]]
+"""A message and its buffers."""
 
 
-def make_widget(
-    payload: ExplorerPayload, blobs: Blobs, matrix: Matrix, add: Add, explain: Explain | None
-) -> Any:
+def make_widget(payload: ExplorerPayload, blobs: Blobs, answer: Callable[[Asked], Answer]) -> Any:
     """A new widget of a payload.
 
     Args:
-        payload, blobs: what is shown; `add` changes them in place.
-        matrix: gives the exact ``[query key]`` matrix of a head.
-        add: adds a matrix per pair to payload and blobs, and returns what was added.
-        explain: says why the line of a question is there.
+        payload, blobs: what is shown; what is added later changes them in place.
+        answer: answers a question.
     """
     later = asked_again(payload)
     widget = widget_class("ExplorerWidget", ("payload", "blobs", "state"))(
@@ -64,59 +63,56 @@ def make_widget(
         state=dict(payload["state"]),
     )
 
-    def answer(_: Any, content: Mapping[str, Any], __: Any) -> None:
-        if content.get("kind") == "program":
-            send_program(widget)
-        elif content.get("kind") == "exact":
-            reply, values = exact(content, matrix)
-            widget.send(reply, values)
-        elif content.get("kind") == "arrays":
-            widget.send(*arrays(content, blobs))
-        elif content.get("kind") == "quantity":
-            widget.send(quantity(content, add))
-        elif content.get("kind") == "reads" and explain is not None:
-            widget.send(reads(content, explain))
-
-    widget.on_msg(answer)
-    return widget
+    return _answering(widget, answer)
 
 
 def make_still_widget(payload: SourcesPayload, blobs: Blobs) -> Any:
     """A new widget that asks the kernel nothing but the program."""
-    widget = widget_class("SourcesWidget", ("payload", "blobs"))(
-        program=program(), payload=cleaned(payload), blobs=blobs.buffers
-    )
+    kind = widget_class("SourcesWidget", ("payload", "blobs"))
+    return _answering(kind(program=program(), payload=cleaned(payload), blobs=blobs.buffers))
 
-    def answer(_: Any, content: Mapping[str, Any], __: Any) -> None:
-        if content.get("kind") == "program":
+
+def _answering(widget: Any, answer: Callable[[Asked], Answer] | None = None) -> Any:
+    def hear(_: Any, asked: Asked, __: Any) -> None:
+        if asked.get("kind") == "program":
             send_program(widget)
+        elif answer is not None:
+            widget.send(*answer(asked))
 
-    widget.on_msg(answer)
+    widget.on_msg(hear)
     return widget
 
 
-def exact(asked: Mapping[str, Any], matrix: Matrix) -> tuple[dict[str, Any], list[bytes]]:
-    """The answer to a question for exact values: a message and its buffers."""
-    reply: dict[str, Any] = {"kind": "exact", "id": number_of(asked)}
+def answered(asked: Asked, way: Callable[[], Answer]) -> Answer:
+    """The answer to a question: what its way gives, or the error that it ends in."""
+    reply = {"kind": asked.get("kind"), "id": number_of(asked)}
     try:
-        weights = matrix(
-            whole_number(asked, "layer"),
-            whole_number(asked, "head"),
-            quantity=str(asked.get("quantity", "weights"))[:40],
-            part=asked.get("part"),
-            place=whole_number({"input": 0, **asked}, "input"),
-        )
-        place, side = whole_number(asked, "place"), asked.get("side", "from")
-        if side not in ("from", "to"):
-            raise InputError(f"side: expected 'from' or 'to', found {str(side)[:40]!r}")
-        if not 0 <= place < weights.shape[side == "to"]:
-            raise InputError(
-                f"place: expected a token from 0 to {weights.shape[side == 'to'] - 1}, found {place}"
-            )
+        content, buffers = way()
+        return {**reply, **content}, buffers
     except HeadscopeError as error:
         return {**reply, "error": str(error)}, []
+    except (RuntimeError, MemoryError) as error:
+        return {**reply, "error": out_of_memory(error) or reason(error)}, []
+
+
+def exact(asked: Asked, matrix: Callable[..., AnyFloats]) -> Answer:
+    """The exact values of a row or a column. Raises `InputError` for a place or a head that is not there."""
+    weights = matrix(
+        whole_number(asked, "layer"),
+        whole_number(asked, "head"),
+        quantity=str(asked.get("quantity", "weights"))[:40],
+        part=asked.get("part"),
+        place=whole_number({"input": 0, **asked}, "input"),
+    )
+    place, side = whole_number(asked, "place"), asked.get("side", "from")
+    if side not in ("from", "to"):
+        raise InputError(f"side: expected 'from' or 'to', found {str(side)[:40]!r}")
+    if not 0 <= place < weights.shape[side == "to"]:
+        raise InputError(
+            f"place: expected a token from 0 to {weights.shape[side == 'to'] - 1}, found {place}"
+        )
     values = weights[place] if side == "from" else weights[:, place]
-    return reply, [np.ascontiguousarray(values, "<f4").tobytes()]
+    return {}, [np.ascontiguousarray(values, "<f4").tobytes()]
 
 
 def asked_again(payload: ExplorerPayload) -> set[str]:
@@ -145,15 +141,6 @@ def _refs(value: Any) -> Iterator[ArrayRef]:
             yield from _refs(item)
 
 
-def arrays(asked: Mapping[str, Any], blobs: Blobs) -> tuple[dict[str, Any], list[bytes]]:
-    """The answer to a question for an array that the notebook does not keep."""
-    name = str(asked.get("name"))[:40]
-    reply: dict[str, Any] = {"kind": "arrays", "id": number_of(asked)}
-    if name not in blobs.buffers:
-        return {**reply, "error": f"array {name} is missing from this view"}, []
-    return reply, [blobs.buffers[name]]
-
-
 def whole_number(asked: Mapping[str, Any], name: str) -> int:
     """The number that a question has under a name. Raises `InputError` for another value."""
     value = asked.get(name)
@@ -166,26 +153,6 @@ def number_of(asked: Mapping[str, Any]) -> int:
     """The number of a question, for its answer; 0 where it has none."""
     number = asked.get("id")
     return number if type(number) is int else 0
-
-
-def quantity(asked: Mapping[str, Any], add: Add) -> dict[str, Any]:
-    """Have a matrix per pair added, and the answer to the question for it."""
-    return _tried("quantity", asked, lambda: add(str(asked.get("name"))[:40]) or {})
-
-
-def reads(asked: Mapping[str, Any], explain: Explain) -> dict[str, Any]:
-    """The answer to a question why a line is there."""
-    return _tried("reads", asked, lambda: {"why": explain(asked)})
-
-
-def _tried(kind: str, asked: Mapping[str, Any], make: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
-    reply: dict[str, Any] = {"kind": kind, "id": number_of(asked)}
-    try:
-        return {**reply, **make()}
-    except HeadscopeError as error:
-        return {**reply, "error": str(error)}
-    except (RuntimeError, MemoryError) as error:
-        return {**reply, "error": out_of_memory(error) or reason(error)}
 
 
 def send_added(widget: Any, added: Sequence[Added], blobs: Blobs, arrays: Sequence[str]) -> None:
