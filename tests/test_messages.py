@@ -61,7 +61,7 @@ def test_labels_in_tables_on_a_screen(typed: Typed, tmp_path: Path) -> None:
     path.write_text("\n".join([row] * 5))
     out = typed("links", path, "--least", "1").out
     assert "\x1b" not in out
-    assert "\n\ufffd[2Jx " in out
+    assert "\n\\x1b[2Jx " in out
 
 
 def test_python_runs_the_package(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

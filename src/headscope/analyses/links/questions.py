@@ -123,7 +123,7 @@ class AskedExample(Example):
     @classmethod
     def of(cls, example: Example, number: int, question: Question, **more: Any) -> AskedExample:
         """An example with its question; `more` are other attributes."""
-        return cls(**{**vars(example), **more}, number=number, question=question)
+        return cls(**{**vars(example), **more, "number": number, "question": question})
 
 
 def question(
