@@ -13,7 +13,7 @@ import pytest
 
 import headscope as hs
 from headscope import corpora
-from headscope.analyses.measure.run import measure, merge
+from headscope.analyses.measure.run import measure
 from headscope.corpora import Corpus
 from headscope.errors import CorpusError, HeadscopeWarning, InputError, UnknownError
 from headscope.models import Model
@@ -110,7 +110,7 @@ def test_resumed_and_merged_runs_are_the_plain_run(
     parts = [tmp_path / f"{number}.nc" for number in (1, 2, 3)]
     for number, part in enumerate(parts, 1):
         run(given(tmp_path / name), shard=f"{number}/3", part=part)
-    same(merge(parts[::-1]), plain)
+    same(measure.merge(parts[::-1]), plain)
 
 
 @pytest.fixture
@@ -215,7 +215,7 @@ def test_parts_of_other_inputs_do_not_merge(model: Model, tmp_path: Path) -> Non
         corpus = corpora.text(path, pack=32)
         measure(model, corpus, measures=WANTED, shard=f"{number}/2", part=tmp_path / f"{number}.nc")
     with pytest.raises(InputError, match=r"1.nc: not of the same inputs as \S*2.nc: fingerprint: expected"):
-        merge([tmp_path / "2.nc", tmp_path / "1.nc"])
+        measure.merge([tmp_path / "2.nc", tmp_path / "1.nc"])
 
 
 def test_what_documents_look_like_is_said_once(model: Model, tmp_path: Path) -> None:

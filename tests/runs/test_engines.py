@@ -28,7 +28,7 @@ import torch
 
 import headscope as hs
 from headscope.analyses.distance import run as distances
-from headscope.analyses.measure.run import measure, merge
+from headscope.analyses.measure.run import measure
 from headscope.engines import Here, Processes
 from headscope.errors import HeadscopeWarning, InputError, ModelError, RunError
 from headscope.models import Model
@@ -177,7 +177,7 @@ def test_shards_in_processes_merge_with_those_of_one(model: Model, pair: Process
     for number, path in enumerate(paths, 1):
         engine = pair if number != 2 else None
         measure(model, corpus(), measures=WANTED, shard=f"{number}/3", part=path, engine=engine)
-    same(merge(paths), measure(model, corpus(), measures=WANTED))
+    same(measure.merge(paths), measure(model, corpus(), measures=WANTED))
 
 
 @pytest.mark.slow
@@ -209,7 +209,7 @@ def test_spans_of_distances(
     assert sent == [1] * 20 + [5, 5]
     for number, engine in ((1, pair), (2, None), (3, pair)):
         run(shard=f"{number}/3", part=tmp_path / f"{number}.nc", engine=engine)
-    same(distances.merge([tmp_path / f"{number}.nc" for number in (3, 1, 2)]), plain)
+    same(hs.distance.merge([tmp_path / f"{number}.nc" for number in (3, 1, 2)]), plain)
     # Other blocks make other batches, which round otherwise: float32 has a unit of 1.2e-7.
     np.testing.assert_allclose(plain["distance"], whole["distance"], rtol=1e-6)
 

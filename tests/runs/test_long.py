@@ -20,7 +20,7 @@ import torch
 import xarray as xr
 
 import headscope as hs
-from headscope.analyses.measure.run import measure, merge
+from headscope.analyses.measure.run import measure
 from headscope.analyses.result import Result
 from headscope.core.tokens import Tokens
 from headscope.corpora import Example
@@ -69,7 +69,7 @@ def test_resumed_and_merged_runs_are_the_plain_run(
     for number, path in enumerate(paths, 1):
         more = {"resume": tmp_path / "shard"} if number == 2 else {}
         run(corpus(), shard=f"{number}/3", part=path, **more)
-    whole = merge(paths[::-1])
+    whole = measure.merge(paths[::-1])
     same(whole, plain)
     write(whole, tmp_path / "whole.nc")
     same(read(tmp_path / "whole.nc"), plain)
@@ -106,7 +106,7 @@ def test_a_long_document_is_kept_on_the_way(
         for number, path in enumerate(paths, 1):
             own = run(shard=f"{number}/{count}", part=path)
             assert json.loads(own.attrs["meta"])["shard"]["of_blocks"] == 4
-        same(merge(paths), plain)
+        same(measure.merge(paths), plain)
     monkeypatch.setattr("headscope.runs.long.WINDOWS", None)
     whole = run()
     for name in whole.data_vars:
@@ -144,7 +144,7 @@ def test_inputs_of_a_cut_document_that_fail_are_left_out(
     for number in (1, 2):
         with pytest.warns(HeadscopeWarning, match="left out") if number == 2 else nullcontext():
             run(bad, shard=f"{number}/2", part=tmp_path / f"{number}.nc")
-    same(merge([tmp_path / "2.nc", tmp_path / "1.nc"]), found)
+    same(measure.merge([tmp_path / "2.nc", tmp_path / "1.nc"]), found)
 
 
 def test_a_part_is_the_result_of_its_blocks(model: Model, tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_more_shards_than_blocks(model: Model, tmp_path: Path) -> None:
     for number, path in enumerate(paths, 1):
         measure(model, corpus(8), measures=["entropy"], shard=f"{number}/3", part=path)
     assert not read(paths[2]).data_vars
-    same(merge(paths), measure(model, corpus(8), measures=["entropy"]))
+    same(measure.merge(paths), measure(model, corpus(8), measures=["entropy"]))
 
 
 def test_a_measure_of_ones_own_merges(model: Model, tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_a_measure_of_ones_own_merges(model: Model, tmp_path: Path) -> None:
             model, corpus(), measures=[even, "entropy"], shard=f"{number}/2", part=tmp_path / f"{number}.nc"
         )
     plain = measure(model, corpus(), measures=[even, "entropy"])
-    same(merge([tmp_path / "1.nc", tmp_path / "2.nc"]), plain)
+    same(measure.merge([tmp_path / "1.nc", tmp_path / "2.nc"]), plain)
 
     @pair_measure("even", "Mass on even places.")
     def odd(tokens: Tokens, queries: Any) -> Any:
@@ -181,7 +181,7 @@ def test_a_measure_of_ones_own_merges(model: Model, tmp_path: Path) -> None:
     with pytest.raises(
         InputError, match=r"2.nc: not of the same run as \S*1.nc: options.definitions: expected"
     ):
-        merge([tmp_path / "1.nc", tmp_path / "2.nc"])
+        measure.merge([tmp_path / "1.nc", tmp_path / "2.nc"])
 
 
 # --- what is refused
@@ -260,7 +260,7 @@ def test_failures_are_left_out_counted_and_listed(model: Model, tmp_path: Path) 
     for number, path in enumerate(paths, 1):
         with pytest.warns(HeadscopeWarning):
             measure(broken, corpus(bad=bad), **more, shard=f"{number}/2", part=path)
-    same(merge(paths), found)
+    same(measure.merge(paths), found)
 
 
 def test_when_every_input_fails(model: Model) -> None:
