@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
+from headscope.core.kinds import is_list, is_mapping
 from headscope.errors import InputError
 
 ANSWERS = ("choices", "outputs")
@@ -37,19 +38,16 @@ def content(message: Mapping[str, Any], where: str, fail: Fail) -> str:
         return ""
     if isinstance(given, str):
         return given
-    if not isinstance(given, list):
+    if not is_list(given):
         kind = type(given).__name__
         raise fail(f"{where} 'content': expected a string, a list of parts or null, found {kind}")
-    return "\n".join(
-        _part(part, f"{where} 'content'[{index}]", fail)
-        for index, part in enumerate(cast("list[Any]", given))
-    )
+    return "\n".join(_part(part, f"{where} 'content'[{index}]", fail) for index, part in enumerate(given))
 
 
 def _part(part: Any, where: str, fail: Fail) -> str:
     if isinstance(part, str):
         return part
-    given: Mapping[str, Any] = cast("Any", part) if isinstance(part, Mapping) else {}
+    given = _object(part)
     kind = given.get("type")
     text = given.get(_PARTS[kind]) if isinstance(kind, str) and kind in _PARTS else None
     if not isinstance(text, str):
@@ -68,10 +66,10 @@ def spoken(messages: Sequence[Any], where: str, fail: Fail) -> list[Any]:
     made: list[Any] = []
     called: list[tuple[Any, str]] = []
     for number, message in enumerate(messages):
-        if not isinstance(message, Mapping):
+        if not is_mapping(message):
             made.append(message)
             continue
-        for one in _spoken(cast("Any", message), f"{where}[{number}]", fail):
+        for one in _spoken(message, f"{where}[{number}]", fail):
             made.append(one)
             called += [(call.get("id"), call["function"]["name"]) for call in one.get("tool_calls", ())]
             if one.get("role") == "tool" and "name" not in one:
@@ -94,7 +92,7 @@ def _spoken(given: Mapping[str, Any], where: str, fail: Fail) -> list[dict[str, 
     results: list[dict[str, Any]] = []
     texts: list[str] = []
     blocks: Any = message.get("content")
-    for number, given_block in enumerate(cast("list[Any]", blocks) if isinstance(blocks, list) else ()):
+    for number, given_block in enumerate(blocks if is_list(blocks) else ()):
         block, place = _object(given_block), f"{where} 'content'[{number}]"
         kind = block.get("type")
         if kind == "tool_use":
@@ -132,7 +130,7 @@ def _call(call: Any, where: str, fail: Fail) -> dict[str, Any]:
 
 
 def _object(value: Any) -> Mapping[str, Any]:
-    return cast("Any", value) if isinstance(value, Mapping) else {}
+    return value if is_mapping(value) else {}
 
 
 def logged(row: Mapping[str, Any], fail: Fail) -> Mapping[str, Any]:
@@ -176,11 +174,10 @@ def logged(row: Mapping[str, Any], fail: Fail) -> Mapping[str, Any]:
 def _unwrapped(row: Mapping[str, Any]) -> Mapping[str, Any]:
     for key in ("response", "body"):
         inner = row.get(key)
-        if isinstance(inner, Mapping) and {"body", "messages", "prompt_token_ids", *ANSWERS} & {*inner}:
-            row = cast("Mapping[str, Any]", inner)
+        if is_mapping(inner) and {"body", "messages", "prompt_token_ids", *ANSWERS} & {*inner}:
+            row = inner
     return row
 
 
 def _objects(value: Any) -> bool:
-    items = cast("list[Any]", value) if isinstance(value, list) else []
-    return bool(items) and all(isinstance(item, Mapping) for item in items)
+    return is_list(value) and bool(value) and all(map(is_mapping, value))

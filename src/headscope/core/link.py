@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, Self, cast, get_args
 import numpy as np
 
 from headscope.core.arrays import Bools, Ints
+from headscope.core.kinds import is_list, is_list_or_tuple
 from headscope.core.region import Region
 from headscope.core.tokens import Tokens, strip_markers
 from headscope.core.validation import expect, expect_fields, from_zero
@@ -114,8 +115,8 @@ class Link:
     def __post_init__(self) -> None:
         for name in ("targets", "candidates", "possible"):
             ends: Any = getattr(self, name)
-            if isinstance(ends, list):
-                object.__setattr__(self, name, ends := tuple(cast("list[Any]", ends)))
+            if is_list(ends):
+                object.__setattr__(self, name, ends := tuple(ends))
             if type(ends) is not tuple or not all(isinstance(end, Span | Region) for end in cast(Any, ends)):
                 expect_fields(self, name)
         if not isinstance(self.source, Span):
@@ -178,9 +179,9 @@ def as_links(given: AnyLinks, *, unit: Unit = "tokens", label: str = "link") -> 
         if isinstance(item, Link):
             links.append(item)
             continue
-        if not isinstance(item, tuple | list) or len(cast("Sequence[Any]", item)) != 2:
+        if not is_list_or_tuple(item) or len(item) != 2:
             raise InputError(f"{place}: expected a Link or a pair (source, target), found {_shown(item)}")
-        source, target = (_end(end, place) for end in cast("Sequence[Any]", item))
+        source, target = (_end(end, place) for end in item)
         if isinstance(target, Named):
             raise InputError(f"{place}: expected {_ENDS}, found {_shown(target.name)}")
         links.append(Link(source, (target,), label, unit=unit, place=place))
@@ -218,8 +219,8 @@ def _end(end: Any, place: str) -> End:
     if isinstance(end, int | np.integer) and not isinstance(end, bool):
         number = int(cast(int, end))
         start, stop, text = number, number + 1, "a"
-    elif isinstance(end, tuple | list) and len(cast("Sequence[Any]", end)) in (2, 3):
-        start, stop, text = (*cast("Sequence[Any]", end), "a")[:3]
+    elif is_list_or_tuple(end) and len(end) in (2, 3):
+        start, stop, text = (*end, "a")[:3]
     else:
         raise InputError(f"{place}: expected {_ENDS}, found {_shown(end)}")
     integers = all(

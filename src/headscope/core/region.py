@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, cast
 import numpy as np
 
 from headscope.core.arrays import Bools, Floats
+from headscope.core.kinds import is_list_or_tuple, is_mapping, is_path
 from headscope.core.pictures import mask_of
 from headscope.errors import InputError
 
@@ -191,8 +191,8 @@ def _numbers(value: Any, name: str, words: str) -> Floats:
 
 def _flat(value: Any) -> Iterator[Any]:
     """The items of nested lists, one after another."""
-    if isinstance(value, list | tuple):
-        for item in cast("Sequence[Any]", value):
+    if is_list_or_tuple(value):
+        for item in value:
             yield from _flat(item)
     else:
         yield value
@@ -236,11 +236,11 @@ def _polygons(value: Any) -> tuple[Polygon, ...]:
 def _runs(value: Any) -> Runs:
     if isinstance(value, Runs):
         runs = _of_coco({"size": [value.height, value.width], "counts": value.counts})
-    elif isinstance(value, Mapping):
-        runs = _of_coco(cast("Mapping[str, Any]", value))
+    elif is_mapping(value):
+        runs = _of_coco(value)
     else:
-        if isinstance(value, str | os.PathLike):
-            array: np.ndarray = mask_of(Path(cast("str | os.PathLike[str]", value)))
+        if is_path(value):
+            array: np.ndarray = mask_of(Path(value))
         else:
             try:
                 array = np.asarray(value)
@@ -260,27 +260,25 @@ def _runs(value: Any) -> Runs:
 def _of_coco(value: Mapping[str, Any]) -> Runs:
     """The runs of COCO's object. Raises `InputError` where they are not of its size."""
     size, counts = value.get("size"), value.get("counts")
-    sides = cast("list[Any]", size) if isinstance(size, list | tuple) else []
+    sides = size if is_list_or_tuple(size) else ()
     if len(sides) != 2 or any(type(side) is not int or side < 1 for side in sides):
         raise InputError(f"mask: expected 'size': [height, width], found {_shown(size)}")
     if isinstance(counts, bytes):
         counts = counts.decode("ascii", "replace")
     lengths = _uncompressed(counts) if isinstance(counts, str) else counts
-    if not isinstance(lengths, list | tuple) or any(
-        type(length) is not int or length < 0 for length in cast("list[Any]", lengths)
-    ):
+    if not is_list_or_tuple(lengths) or any(type(length) is not int or length < 0 for length in lengths):
         raise InputError(
             f"mask: expected 'counts': whole numbers, or COCO's string of them, found {_shown(counts)}"
         )
     height, width = sides
     if height * width > MOST:
         raise InputError(f"mask: expected at most {MOST:,} pixels, found {height:,} × {width:,}")
-    total = sum(cast("list[int]", lengths))
+    total = sum(lengths)
     if total != height * width:
         raise InputError(
             f"mask: expected counts of {height} × {width} = {height * width:,} pixels, found {total:,}"
         )
-    return Runs(height, width, tuple(cast("list[int]", lengths)))
+    return Runs(height, width, tuple(lengths))
 
 
 def _uncompressed(text: str) -> list[int] | None:

@@ -6,8 +6,9 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import accumulate
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
+from headscope.core.kinds import is_list
 from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus, Item
 from headscope.corpora.example import Example, Mention, Unmatched, withheld
@@ -100,16 +101,14 @@ def _document(line: Line, document: int, unmatched: list[CorpusError] | None) ->
 
 
 def _list(value: Any, name: str, line: Line) -> list[Any]:
-    if not isinstance(value, list):
+    if not is_list(value):
         raise line.error(f"{name}: expected a list, found {KINDS[type(value)]}")
-    return cast("list[Any]", value)
+    return value
 
 
 def _is_blank(words: Any) -> bool:
     """Whether a sentence is white space, with which paragraphs are parted."""
-    return isinstance(words, list) and all(
-        isinstance(word, str) and not word.strip() for word in cast("list[Any]", words)
-    )
+    return is_list(words) and all(isinstance(word, str) and not word.strip() for word in words)
 
 
 def _spans(

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from headscope.core.conversations import ANSWERS
 from headscope.core.failures import reason
+from headscope.core.kinds import is_list, is_mapping
 from headscope.core.lazy import module
 from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus, Pack
@@ -137,8 +138,8 @@ def _checked(rows: Any, text: str | None, document: str | None) -> Iterable[Any]
     """Rows in memory, or of a data set, of the columns that are read."""
     expected = "a data set, a table, a list of dicts, a dict of columns, or .parquet or .arrow files"
     rows = columns_of(rows) or rows
-    if isinstance(rows, Mapping):
-        keys = ", ".join(map(repr, cast("Mapping[Any, Any]", rows)))
+    if is_mapping(rows):
+        keys = ", ".join(map(repr, rows))
         raise InputError(
             f"rows: expected {expected}, found a dict with the keys {keys or 'none'}; name one split"
         )
@@ -148,10 +149,10 @@ def _checked(rows: Any, text: str | None, document: str | None) -> Iterable[Any]
         raise InputError(f"rows: expected {expected}, found {type(rows).__name__}")
     given = cast("Any", rows)
     names: Any = getattr(given, "column_names", None)
-    if isinstance(names, list):
-        _expect_columns(cast("list[str]", names), text, document, "rows")
+    if is_list(names):
+        _expect_columns(names, text, document, "rows")
         if hasattr(given, "select_columns"):
-            given = given.select_columns(_wanted(cast("list[str]", names), text, document))
+            given = given.select_columns(_wanted(names, text, document))
     if hasattr(given, "__len__") and not len(given):
         raise InputError("rows: expected at least one, found none")
     return given
@@ -187,9 +188,9 @@ def _examples(text: str | None, document: str | None, rows: Rows) -> Iterator[Ca
 def _example(
     line: Line, row: Any, text: str | None, document: str | None, numbers: DocumentNumbers
 ) -> Example:
-    if not isinstance(row, Mapping):
+    if not is_mapping(row):
         raise line.error(f"expected a dict, found {KINDS[type(row)]}")
-    known = {name: value for name, value in cast("Mapping[str, Any]", row).items() if value is not None}
+    known = {name: value for name, value in row.items() if value is not None}
     name = named(known, document, line.error)
     if text is None:
         known = {key: known[key] for key in _FIELDS if key in known} or known
@@ -230,21 +231,19 @@ def _features(metadata: Mapping[bytes, bytes]) -> Any:
 
 def _classes(features: Any) -> frozenset[str]:
     """The columns of classes, by the features of a data set."""
-    kinds: Mapping[str, Any] = cast("Any", features) if isinstance(features, Mapping) else {}
-    return frozenset(name for name, kind in kinds.items() if _feature(kind) == "ClassLabel")
+    kinds = features.items() if is_mapping(features) else ()
+    return frozenset(name for name, kind in kinds if _feature(kind) == "ClassLabel")
 
 
 def _feature(feature: Any) -> Any:
-    written = isinstance(feature, dict)
-    return cast("dict[str, Any]", feature).get("_type") if written else type(feature).__name__
+    return feature.get("_type") if is_mapping(feature) else type(feature).__name__
 
 
 def _labelled(row: Any, classes: frozenset[str]) -> Any:
     """A row without its classes of -1, which are none."""
-    if not classes or not isinstance(row, Mapping):
+    if not classes or not is_mapping(row):
         return row
-    items = cast("Mapping[str, Any]", row).items()
-    return {name: value for name, value in items if value != -1 or name not in classes}
+    return {name: value for name, value in row.items() if value != -1 or name not in classes}
 
 
 def names_in(path: str) -> list[str]:

@@ -9,12 +9,13 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, Self, cast
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from headscope.core.audio import Audio
 from headscope.core.failures import Bounded
+from headscope.core.kinds import is_path, is_tuple
 from headscope.core.link import Link
 from headscope.core.tokens import FIELDS, PLACES, Tokens
 from headscope.corpora.files import WordError
@@ -186,11 +187,11 @@ def _tokens(tokens: Tokens) -> Iterator[bytes]:
 
 def _perceived(medium: Any) -> Iterator[bytes]:
     """A picture or a sound: the bytes of its file, or its numbers."""
-    if isinstance(medium, str | os.PathLike):
-        path = Path(cast("str | os.PathLike[str]", medium))
+    if is_path(medium):
+        path = Path(medium)
         yield path.read_bytes() if os.path.isfile(path) else b"none"
-    elif isinstance(medium, tuple):
-        for part in cast("tuple[Any, ...]", medium):
+    elif is_tuple(medium):
+        for part in medium:
             yield from _perceived(part)
     elif isinstance(medium, bytes):
         yield medium

@@ -11,6 +11,7 @@ from typing import Annotated, Any, cast
 
 import numpy as np
 
+from headscope.core.kinds import is_mapping, is_tuple
 from headscope.core.tokens import Tokens
 from headscope.core.validation import Expected, InPlace, taken_as
 from headscope.corpora.clusters import sentences_of
@@ -142,9 +143,8 @@ def _lines(rows: Iterable[Any]) -> Iterator[Line]:
     """Rows as lines of JSON, without what is missing in them."""
     for index, row in enumerate(rows):
         held: Any = plain(row)
-        if isinstance(held, dict):
-            named = cast("dict[Any, Any]", held).items()
-            held = {str(name): value for name, value in named if value is not None}
+        if is_mapping(held):
+            held = {str(name): value for name, value in held.items() if value is not None}
         yield MemoryRow("rows", index, json.dumps(held, default=str))
 
 
@@ -175,8 +175,7 @@ def _tree(line: Line, document: str | None, numbers: DocumentNumbers) -> Example
 
 
 def _is_pair(value: object) -> bool:
-    parts = cast("tuple[Any, ...]", value) if isinstance(value, tuple) else ()
-    return len(parts) == 2 and all(isinstance(part, str) for part in parts)
+    return is_tuple(value) and len(value) == 2 and all(isinstance(part, str) for part in value)
 
 
 def _is_picture(value: Any) -> bool:

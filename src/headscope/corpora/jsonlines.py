@@ -7,10 +7,11 @@ import os
 import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from headscope.core.conversations import CALLS, Fail, content, logged, spoken
 from headscope.core.counts import plural
+from headscope.core.kinds import is_list, is_object
 from headscope.corpora.arrays import broken, is_json
 from headscope.corpora.files import LONGEST_LINE, Files, Line
 from headscope.corpora.formats import format_of
@@ -70,9 +71,9 @@ def json_object(line: Line) -> dict[str, Any]:
         value: Any = json.loads(line.text)
     except (ValueError, RecursionError) as error:
         raise line.error(f"expected a JSON object, found {broken(error)}") from None
-    if not isinstance(value, dict):
+    if not is_object(value):
         raise line.error(f"expected a JSON object, found {KINDS[type(value)]}")
-    return cast("dict[str, Any]", value)
+    return value
 
 
 def string(value: Any, name: str, fail: Fail) -> str:
@@ -94,10 +95,10 @@ def string(value: Any, name: str, fail: Fail) -> str:
 
 def strings(value: Any, name: str, fail: Fail) -> list[str]:
     """A list of such strings that has at least one."""
-    if value == [] or not isinstance(value, list):
+    if value == [] or not is_list(value):
         kind = "an empty list" if value == [] else KINDS[type(value)]
         raise fail(f"{name}: expected a list of strings, found {kind}")
-    return [string(item, f"{name}[{index}]", fail) for index, item in enumerate(cast("list[Any]", value))]
+    return [string(item, f"{name}[{index}]", fail) for index, item in enumerate(value)]
 
 
 def scalar(row: Mapping[str, Any], key: str, fail: Fail) -> str | int | float | None:
@@ -126,7 +127,7 @@ def known_texts(names: Collection[str]) -> tuple[str, ...]:
 def label_of(row: Mapping[str, Any], name: str, fail: Fail) -> Label | None:
     """The label of a row, or its labels; None where it has none. True and false are labels of these names."""
     given: Any = row.get(name)
-    items = cast("list[Any]", given) if isinstance(given, list) else [given]
+    items = given if is_list(given) else [given]
     for item in items:
         if item is not None and not isinstance(item, str | int | float):
             expected = "a string, a number, true or false, or a list of these"
@@ -205,45 +206,45 @@ def undecided(row: Mapping[str, Any]) -> bool | None:
 
 def _held(key: str, value: Any) -> str:
     """A key, and the objects that are listed under it."""
-    if not isinstance(value, list) or not value or not isinstance(value[0], dict):
+    if not is_list(value) or not value or not is_object(value[0]):
         return repr(key)
-    items = cast("list[dict[str, Any]]", value)
-    objects = plural(len(items), "object")
-    return f"{key!r} (a list of {objects} with {', '.join(map(repr, items[0])) or 'no keys'})"
+    objects = plural(len(value), "object")
+    return f"{key!r} (a list of {objects} with {', '.join(map(repr, value[0])) or 'no keys'})"
 
 
 def _messages(value: Any, fail: Fail, calls: bool) -> list[dict[str, Any]]:
     """A conversation; what roles must be, the chat template's reader says."""
-    if value == [] or not isinstance(value, list):
+    if value == [] or not is_list(value):
         kind = "an empty list" if value == [] else KINDS[type(value)]
         raise fail(f"'messages': expected a list of objects with 'role' and 'content', found {kind}")
-    turns = cast("list[Any]", value)
     messages: list[dict[str, Any]] = []
-    for index, message in enumerate(spoken(turns, "'messages'", fail) if calls else turns):
-        if not isinstance(message, dict):
-            raise fail(f"'messages'[{index}]: expected an object, found {KINDS[type(message)]}")
-        given, where = cast("dict[str, Any]", message), f"'messages'[{index}]"
-        if "content" not in given:
+    for index, message in enumerate(spoken(value, "'messages'", fail) if calls else value):
+        where = f"'messages'[{index}]"
+        if not is_object(message):
+            raise fail(f"{where}: expected an object, found {KINDS[type(message)]}")
+        if "content" not in message:
             raise fail(
-                f"{where}: expected 'role' and 'content', found {', '.join(map(repr, given)) or 'none'}"
+                f"{where}: expected 'role' and 'content', found {', '.join(map(repr, message)) or 'none'}"
             )
-        text = content({**given, "tool_calls": None} if calls else given, where, fail)
+        text = content({**message, "tool_calls": None} if calls else message, where, fail)
         if text.strip():
             string(text, f"{where} 'content'", fail)
-        more = {name: given[name] for name in CALLS if given.get(name)} if calls else {}
-        messages.append({"role": string(given.get("role"), f"{where} 'role'", fail), "content": text, **more})
+        more = {name: message[name] for name in CALLS if message.get(name)} if calls else {}
+        messages.append(
+            {"role": string(message.get("role"), f"{where} 'role'", fail), "content": text, **more}
+        )
     if not any(message["content"].strip() for message in messages):
         raise fail("'messages': expected some text, found messages that are all empty")
     return messages
 
 
 def _ids(value: Any, name: str, fail: Fail) -> list[int]:
-    if not isinstance(value, list):
+    if not is_list(value):
         raise fail(f"{name!r}: expected a list of ids, found {KINDS[type(value)]}")
-    for index, number in enumerate(cast("list[Any]", value)):
+    for index, number in enumerate(value):
         if type(number) is not int or number < 0:
             raise fail(f"{name!r}[{index}]: expected an id from 0, found {number!r}")
-    return cast("list[int]", value)
+    return value
 
 
 def each_of(document: str | None, line: str) -> str:

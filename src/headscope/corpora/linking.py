@@ -8,6 +8,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, cast, get_args
 
+from headscope.core.kinds import is_list, is_object
 from headscope.core.link import End, Link, Named, Side, Span, Unit
 from headscope.core.region import Region
 from headscope.corpora.example import Example
@@ -153,12 +154,12 @@ def read_links(row: Mapping[str, Any], example: Example, image: Any, line: Line)
         line: for paths and messages.
     """
     given: Any = row.get("links")
-    if not isinstance(given, list):
+    if not is_list(given):
         kind = KINDS[type(given)] if "links" in row else "none"
         raise line.error(f"'links': expected a list of objects, found {kind}")
     alone = image is not None and example.text is None and example.words is None
     unit: Unit = "cells" if alone else unit_of(example)
-    made = [_link(item, f"links[{index}]", unit, line) for index, item in enumerate(cast("list[Any]", given))]
+    made = [_link(item, f"links[{index}]", unit, line) for index, item in enumerate(given)]
     return with_links(example, made, image, line.error)
 
 
@@ -168,17 +169,16 @@ def _link(item: Any, place: str, unit: Unit, line: Line) -> Link:
     def fail(message: str) -> InputError:
         return line.error(f"{place}: {message}")
 
-    if not isinstance(item, dict):
+    if not is_object(item):
         raise fail(f"expected an object, found {KINDS[type(item)]}")
-    keys = cast("dict[str, Any]", item)
-    for key in keys:
+    for key in item:
         if key not in _KEYS:
             raise fail(f"expected the keys {', '.join(_KEYS)}, found {key!r}")
-    given = {key: value for key, value in keys.items() if value is not None}
-    ends = [key for key in ("to", *_REGIONS) if key in keys]
-    if "from" not in keys or not ends:
-        key = "to" if "from" in keys else "from"
-        raise fail(f"expected a key {key!r}, found {', '.join(map(repr, keys)) or 'none'}")
+    given = {key: value for key, value in item.items() if value is not None}
+    ends = [key for key in ("to", *_REGIONS) if key in item]
+    if "from" not in item or not ends:
+        key = "to" if "from" in item else "from"
+        raise fail(f"expected a key {key!r}, found {', '.join(map(repr, item)) or 'none'}")
     if len(ends) > 1:
         raise fail(f"expected one target, found {' and '.join(map(repr, ends))}")
     texts: list[Side] = [given.get(key, "a") for key in ("from_text", "to_text")]
@@ -188,11 +188,11 @@ def _link(item: Any, place: str, unit: Unit, line: Line) -> Link:
     possible, candidates = given.get("possible", False), given.get("candidates")
     if not isinstance(possible, bool):
         raise fail(f"'possible': expected true or false, found {_shown(possible)}")
-    if candidates is not None and not isinstance(candidates, list):
+    if candidates is not None and not is_list(candidates):
         raise fail(f"'candidates': expected a list of spans, found {_shown(candidates)}")
-    source = _end(keys["from"], texts[0], "'from'", fail, line)
+    source = _end(item["from"], texts[0], "'from'", fail, line)
     (to,) = ends
-    target = _target(keys[to] if to == "to" else {to: keys[to]}, texts[1], f"{to!r}", fail, line)
+    target = _target(item[to] if to == "to" else {to: item[to]}, texts[1], f"{to!r}", fail, line)
     return Link(
         source,
         () if possible else (target,),
@@ -201,7 +201,7 @@ def _link(item: Any, place: str, unit: Unit, line: Line) -> Link:
         if candidates is None
         else tuple(
             _target(candidate, texts[1], f"'candidates'[{index}]", fail, line)
-            for index, candidate in enumerate(cast("list[Any]", candidates))
+            for index, candidate in enumerate(candidates)
         ),
         possible=(target,) if possible else (),
         unit=unit,
@@ -221,15 +221,14 @@ def _end(value: Any, text: Side, name: str, fail: Fail, line: Line) -> End:
     """A span; a region, ``{"box": …}`` or ``{"mask": …}``; or the name of a class of tokens."""
     if isinstance(value, str):
         return Named(string(value, name, fail))
-    if not isinstance(value, dict):
+    if not is_object(value):
         return _span(value, text, name, fail)
-    given = cast("dict[str, Any]", value)
-    if len(given) != 1 or not given.keys() <= {*_REGIONS}:
-        raise fail(f"{name}: expected a key 'box' or 'mask', found {', '.join(map(repr, given)) or 'none'}")
+    if len(value) != 1 or not value.keys() <= {*_REGIONS}:
+        raise fail(f"{name}: expected a key 'box' or 'mask', found {', '.join(map(repr, value)) or 'none'}")
     try:
-        if "box" in given:
-            return Region([] if given["box"] is None else given["box"])
-        mask = given["mask"]
+        if "box" in value:
+            return Region([] if value["box"] is None else value["box"])
+        mask = value["mask"]
         if isinstance(mask, list):
             return Region(polygons=mask)
         return Region(

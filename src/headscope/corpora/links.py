@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
+from headscope.core.kinds import is_list, is_tuple
 from headscope.core.link import AnyLinks, Link, Named, Span, Unit, as_links
 from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus
@@ -203,8 +204,8 @@ def links_of(example: Example) -> Sequence[Link]:
 def _texts(item: Any, place: str) -> dict[str, Any]:
     """The fields of an example, from a text, some words, or a pair of either."""
     parts: list[Any] = [item]
-    if isinstance(item, tuple) and len(cast("tuple[Any, ...]", item)) == 2:
-        parts = list(cast("tuple[Any, ...]", item))
+    if is_tuple(item) and len(item) == 2:
+        parts = list(item)
     if all(isinstance(part, str) for part in parts):
         names, read = ("text", "pair"), string
     else:
@@ -263,10 +264,10 @@ def negation_of(line: Line, _: str | None, documents: DocumentNumbers) -> Exampl
     places: dict[str, list[int]] = {}
     for key in ("cue", "scope"):
         value = fields.get(key)
-        if not isinstance(value, list) or (key == "cue" and not value):
+        if not is_list(value) or (key == "cue" and not value):
             kind = "an empty list" if value == [] else "none"
             raise line.error(f"{key!r}: expected a list of places, found {kind}")
-        for index in cast("list[Any]", value):
+        for index in value:
             if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < len(words):
                 raise line.error(f"{key!r}: expected places from 0 to {len(words) - 1}, found {index!r}")
         places[key] = value

@@ -14,6 +14,7 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from headscope.core.failures import reason
+from headscope.core.kinds import is_list, is_list_or_tuple, is_mapping, is_path
 from headscope.core.tokens import Kind
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.example import Example
@@ -140,13 +141,8 @@ def packaged(corpus: Corpus, name: str) -> Corpus:
 
 def _paths(source: Any) -> list[Path] | None:
     """The paths that a source is, or consists of; None for another source."""
-    if isinstance(source, str | os.PathLike):
-        return [Path(cast("str | os.PathLike[str]", source))]
-    if isinstance(source, list | tuple) and source:
-        items = cast("Sequence[Any]", source)
-        if all(isinstance(item, str | os.PathLike) for item in items):
-            return [Path(item) for item in items]
-    return None
+    items = [source] if is_path(source) else source if is_list_or_tuple(source) else []
+    return [Path(item) for item in items] if items and all(map(is_path, items)) else None
 
 
 def _of_paths(
@@ -205,8 +201,8 @@ def _of_items(source: Any, modality: Modality, columns: Columns, limit: int | No
     several = (
         f"a folder, a file, a list of {modality.noun}s or paths, or rows with a column {columns.media!r}"
     )
-    if isinstance(source, Mapping):
-        keys = ", ".join(map(repr, islice(cast("Mapping[Any, Any]", source), _LISTED)))
+    if is_mapping(source):
+        keys = ", ".join(map(repr, islice(source, _LISTED)))
         raise InputError(f"{modality.kind}: expected {several}, found a dict with the keys {keys or 'none'}")
     if not (isinstance(source, Iterable) or _is_listed(source)):
         raise InputError(f"{modality.kind}: expected {several}, found {type(source).__name__}")
@@ -214,8 +210,8 @@ def _of_items(source: Any, modality: Modality, columns: Columns, limit: int | No
     if isinstance(items, Iterator):
         items = Replayed(items)
     names: Any = getattr(items, "column_names", None)
-    if isinstance(names, list) and columns.media not in names:
-        there = ", ".join(map(repr, cast("list[Any]", names)))
+    if is_list(names) and columns.media not in names:
+        there = ", ".join(map(repr, names))
         raise InputError(
             f"{modality.kind}: expected a column {columns.media!r}, found {there}; column= names it"
         )
@@ -259,10 +255,9 @@ def _row(item: Callable[[], Any], modality: Modality, columns: Columns, place: L
         value: Any = item()
     except (ArithmeticError, LookupError, OSError, RuntimeError, SyntaxError, ValueError) as error:
         raise place.error(f"cannot be read ({reason(error)})") from None
-    if not isinstance(value, Mapping):
-        return {columns.media: value}
-    row = cast("Mapping[str, Any]", value)
-    return {columns.media: row} if columns.media not in row and modality.is_one(row) else row
+    if is_mapping(value) and (columns.media in value or not modality.is_one(value)):
+        return value
+    return {columns.media: value}
 
 
 def _of_lines(lines: Iterable[Line]) -> Iterator[Row]:
@@ -323,18 +318,16 @@ def _media(value: Any, line: Line) -> tuple[Any, Path | None]:
     ``{"array", "sampling_rate"}``, a decoder) there are the bytes or the samples.
     """
     path: str | os.PathLike[str] | None = None
-    if isinstance(value, Mapping):
-        given = cast("Mapping[str, Any]", value)
-        path = given.get("path")
-        if given.get("array") is not None:
-            value = np.asarray(given["array"]), given.get("sampling_rate")
+    if is_mapping(value):
+        path = value.get("path")
+        if value.get("array") is not None:
+            value = np.asarray(value["array"]), value.get("sampling_rate")
         else:
-            value = path if given.get("bytes") is None else given["bytes"]
+            value = path if value.get("bytes") is None else value["bytes"]
     elif hasattr(value, "get_all_samples"):  # torchcodec's decoder
         decoded: Any = value.get_all_samples()
         value = np.asarray(decoded.data).mean(0), decoded.sample_rate
-    if isinstance(value, str | os.PathLike):
-        path = cast("str | os.PathLike[str]", value)
-        value = Path(path) if isinstance(line, MediaPlace) else Path(line.path).parent / path
+    if is_path(value):
+        value = Path(value) if isinstance(line, MediaPlace) else Path(line.path).parent / value
         return value, value
     return value, None if path is None else Path(path)

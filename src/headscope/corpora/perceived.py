@@ -14,6 +14,7 @@ from typing import Any, cast
 import numpy as np
 
 from headscope.core.audio import Samples, decoded, need
+from headscope.core.kinds import is_tuple
 from headscope.core.lazy import module
 from headscope.core.pictures import expect_picture, picture_of
 from headscope.core.tokens import Kind, Picture, Sound
@@ -177,9 +178,8 @@ def _is_sound(value: object) -> bool:
     """Whether something is a sound itself."""
     if isinstance(value, Mapping):
         return "array" in value or "bytes" in value
-    if isinstance(value, tuple):
-        pair = cast("tuple[Any, ...]", value)
-        return len(pair) == 2 and isinstance(pair[1], int)
+    if is_tuple(value):
+        return len(value) == 2 and isinstance(value[1], int)
     return isinstance(value, Sound | bytes) or hasattr(value, "get_all_samples")
 
 
@@ -192,9 +192,8 @@ def _heard(value: Any, name: str) -> Samples:
     """A file as it is, when it has been listened to; anything else as samples and their rate."""
     if isinstance(value, Sound):
         return decoded((value.samples, value.rate))
-    pair = cast("tuple[Any, ...]", value) if isinstance(value, tuple) else ()
-    if len(pair) == 2:
-        samples, rate = pair
+    if is_tuple(value) and len(value) == 2:
+        samples, rate = value
         if not isinstance(rate, int):
             raise InputError(f"expected a sampling rate, a whole number, found {rate!r}")
         return decoded((np.asarray(samples), rate))

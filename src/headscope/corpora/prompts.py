@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from headscope.core.conversations import Fail, logged
+from headscope.core.kinds import is_list, is_object
 from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.example import Example
@@ -67,17 +68,13 @@ def asked_of(line: Line, document: str | None, numbers: DocumentNumbers) -> Exam
 
 def prompt_of(row: object, fail: Fail) -> tuple[Any, dict[str, Any]]:
     """The prompt of an object and what stands beside it, as `headscope.why` takes them."""
-    if not isinstance(row, dict):
+    if not is_object(row):
         kind = KINDS[type(row)]
-        items = cast("list[Any]", row) if isinstance(row, list) else []
-        keys = (
-            f" of objects with {keys_of(cast('Any', items[0]))}"
-            if items and isinstance(items[0], dict)
-            else ""
-        )
+        items = row if is_list(row) else []
+        keys = f" of objects with {keys_of(items[0])}" if items and is_object(items[0]) else ""
         tip = "; a data set is a .jsonl of an object a line" if items else ""
         raise fail(f"expected an object with a prompt, found {kind}{keys}{tip}")
-    given, asked = _read(cast("dict[str, Any]", row), fail)
+    given, asked = _read(row, fail)
     example = Example(**given, asked=asked)
     answer = answer_of(example)
     return given_of(example), {**asked, **({} if answer is None else {"answer": answer})}
@@ -121,14 +118,13 @@ def _under_known_keys(row: Mapping[str, Any], fail: Fail) -> Mapping[str, Any]:
     text = string(prompt, "'prompt'", fail)
     if not (documents := rest.pop("documents", None)):
         return {**rest, "text": text}
-    if not isinstance(documents, list):
+    if not is_list(documents):
         raise fail(f"'documents': expected a list, found {KINDS[type(documents)]}")
     texts: list[str] = []
-    for place, one in enumerate(cast("list[Any]", documents)):
+    for place, one in enumerate(documents):
         where, held = f"'documents'[{place}]", one
-        if isinstance(one, dict):
-            keys = keys_of(cast("Any", one))
-            held = cast("Any", one).get("text")
+        if is_object(one):
+            keys, held = keys_of(one), one.get("text")
             if held is None:
                 raise fail(f"{where}: expected a text, or an object with 'text', found one with {keys}")
         texts.append(string(held, where, fail))
@@ -142,15 +138,15 @@ def _asked(row: Mapping[str, Any], fail: Fail) -> Mapping[str, Any]:
         answer = row["answer"]
         made["answer"] = answer if type(answer) is int else string(answer, "'answer'", fail)
     if row.get("spans") is not None:
-        spans = cast("list[Any]", row["spans"]) if isinstance(row["spans"], list) else []
+        spans = row["spans"] if is_list(row["spans"]) else []
         texts = all(isinstance(one, str) for one in spans)
-        pairs = all(isinstance(one, list) and len(cast("list[Any]", one)) == 2 for one in spans)
+        pairs = all(is_list(one) and len(one) == 2 for one in spans)
         if not spans or not (texts or pairs):
             raise fail("'spans': expected a list of texts, or of [start, end] by characters")
         made["spans"] = spans if texts else [(one[0], one[1]) for one in spans]
     source: Any = row.get("source")
     if source is not None:
-        several = cast("list[Any]", source) if isinstance(source, list) else [source]
+        several = source if is_list(source) else [source]
         if not several or not all(type(one) is int or isinstance(one, str) for one in several):
             raise fail(
                 f"'source': expected the number of a span, a text in it, or a list of these, found {source!r}"
@@ -159,11 +155,10 @@ def _asked(row: Mapping[str, Any], fail: Fail) -> Mapping[str, Any]:
     if (kind := scalar(row, "kind", fail)) is not None:
         made["kind"] = str(kind)
     for name in ("tools", "documents"):
-        if row.get(name) is not None:
-            entries = cast("list[Any]", row[name]) if isinstance(row[name], list) else [row[name]]
-            if (
-                wrong := next((one for one in entries if not isinstance(one, dict)), None)
-            ) or entries is not row[name]:
-                raise fail(f"{name!r}: expected a list of objects, found {wrong or row[name]!r:.60}")
-            made[name] = row[name]
+        if (given := row.get(name)) is not None:
+            entries = given if is_list(given) else [given]
+            wrong = next((one for one in entries if not isinstance(one, dict)), None)
+            if wrong or entries is not given:
+                raise fail(f"{name!r}: expected a list of objects, found {wrong or given!r:.60}")
+            made[name] = given
     return made

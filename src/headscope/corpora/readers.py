@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from headscope.core.counts import plural
+from headscope.core.kinds import is_list, is_tuple
 from headscope.core.link import Link, Span
 from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus, Pack
@@ -138,7 +139,7 @@ def texts(
 def text_of(item: Any, index: int, document: int) -> Example:
     """The example of a text, or a pair of texts, of a list. Raises `InputError` where it is neither."""
     place = f"texts[{index}]"
-    parts = cast("tuple[Any, ...]", item) if isinstance(item, tuple) else (item,)
+    parts = item if is_tuple(item) else (item,)
     if len(parts) not in (1, 2):
         raise InputError(f"{place}: expected a string or a pair of strings, found a tuple of {len(parts)}")
     strings = [str(string(part, place, InputError)) for part in parts]  # numpy's are strings of another class
@@ -346,14 +347,13 @@ def heard_in(word: int, begin: float, end: float) -> Link:
 
 def times_of(value: Any, words: int, line: Line) -> list[tuple[float, float]]:
     """A beginning and an end of each word, in seconds."""
-    if not isinstance(value, list):
+    if not is_list(value):
         raise line.error(f"'times': expected a list of [begin, end] in seconds, found {KINDS[type(value)]}")
-    given = cast("list[Any]", value)
-    if len(given) != words:
-        raise line.error(f"'times': expected one for each of {words} words, found {len(given)}")
+    if len(value) != words:
+        raise line.error(f"'times': expected one for each of {words} words, found {len(value)}")
     times: list[tuple[float, float]] = []
-    for index, interval in enumerate(given):
-        pair = cast("list[Any]", interval) if isinstance(interval, list) else []
+    for index, interval in enumerate(value):
+        pair = interval if is_list(interval) else []
         if len(pair) != 2 or not all(type(number) in (int, float) for number in pair):
             raise line.error(f"'times'[{index}]: expected [begin, end] in seconds, found {interval!r}")
         begin, end = map(float, pair)

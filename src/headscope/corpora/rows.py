@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 
+from headscope.core.kinds import is_list_or_tuple, is_mapping
 from headscope.corpora.files import Line
 from headscope.errors import CorpusError, InputError
 
@@ -79,12 +80,11 @@ def columns_of(table: Any) -> ColumnTable | None:
     A table is known by what it offers, so that none of the libraries need be there: names of its columns, and a column
     under each.
     """
-    if isinstance(table, Mapping):
-        named = cast("Mapping[Any, Any]", table)
-        columns = list(named.values())
+    if is_mapping(table):
+        columns = list(table.values())
         held = all(map(_is_column, columns))
         splits = held and all(isinstance(next(iter(column), None), Mapping) for column in columns)
-        return ColumnTable(list(named), named.__getitem__) if held and not splits else None
+        return ColumnTable(list(table), table.__getitem__) if held and not splits else None
     names: Any = getattr(getattr(table, "dtype", None), "names", None)  # a structured array of numpy
     if hasattr(table, "to_pylist"):  # Arrow's
         names = getattr(table, "column_names", None)
@@ -108,10 +108,10 @@ def plain(value: object) -> Any:
         return plain(cast("Any", value.tolist()))
     if isinstance(value, float) and value != value:
         return None
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in cast("Sequence[Any]", value)]
-    if isinstance(value, Mapping):
-        return {key: plain(item) for key, item in cast("Mapping[Any, Any]", value).items()}
+    if is_list_or_tuple(value):
+        return [plain(item) for item in value]
+    if is_mapping(value):
+        return {key: plain(item) for key, item in value.items()}
     return None if type(value).__name__ in ("NAType", "NaTType") else value
 
 

@@ -10,13 +10,14 @@ from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headscope.core.arrays import Floats
 from headscope.core.failures import reason
 from headscope.core.heads import Head
+from headscope.core.kinds import is_list_or_tuple, is_mapping
 from headscope.core.lazy import module
 from headscope.core.saving import replacing
 from headscope.errors import InputError
@@ -161,7 +162,7 @@ def description(dataset: xr.Dataset) -> dict[str, Any]:
         meta = json.loads(meta) if isinstance(meta, str) else meta
     except ValueError as error:
         raise InputError(f"dataset.attrs['meta']: expected JSON, found {meta[:40]!r}: {error}") from None
-    return dict(meta) if isinstance(meta, Mapping) else {}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    return dict(meta) if is_mapping(meta) else {}
 
 
 def unseen(meta: Mapping[str, Any]) -> str:
@@ -173,13 +174,12 @@ def unseen(meta: Mapping[str, Any]) -> str:
     waiting: list[Any] = [meta]
     while waiting:
         entry: Any = waiting.pop(0)
-        if isinstance(entry, Mapping):
-            about = cast("Mapping[str, Any]", entry)
-            if "unseen" in about:
-                sentences.setdefault(str(about["unseen"]), str(about.get("name") or about.get("model")))
-            waiting += [about.get(name) for name in _MODELS]
-        elif isinstance(entry, (list, tuple)):
-            waiting += cast("Sequence[Any]", entry)
+        if is_mapping(entry):
+            if "unseen" in entry:
+                sentences.setdefault(str(entry["unseen"]), str(entry.get("name") or entry.get("model")))
+            waiting += [entry.get(name) for name in _MODELS]
+        elif is_list_or_tuple(entry):
+            waiting += entry
     return " ".join(
         sentence if len(sentences) == 1 else f"{name}: {sentence}"
         for sentence, name in sentences.items()

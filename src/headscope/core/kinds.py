@@ -1,0 +1,37 @@
+"""What a value is of which nothing is known, such as one of JSON; a type checker knows it then."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeGuard
+
+
+def is_list(value: object) -> TypeGuard[list[Any]]:
+    """Whether a value is a list."""
+    return isinstance(value, list)
+
+
+def is_tuple(value: object) -> TypeGuard[tuple[Any, ...]]:
+    """Whether a value is a tuple."""
+    return isinstance(value, tuple)
+
+
+def is_list_or_tuple(value: object) -> TypeGuard[Sequence[Any]]:
+    """Whether a value is a list or a tuple."""
+    return isinstance(value, list | tuple)
+
+
+def is_object(value: object) -> TypeGuard[dict[str, Any]]:
+    """Whether a value is an object of JSON."""
+    return isinstance(value, dict)
+
+
+def is_mapping(value: object) -> TypeGuard[Mapping[str, Any]]:
+    """Whether a value has others under keys, as a dict has."""
+    return isinstance(value, Mapping)
+
+
+def is_path(value: object) -> TypeGuard[str | os.PathLike[str]]:
+    """Whether a value is the path of a file."""
+    return isinstance(value, str | os.PathLike)
