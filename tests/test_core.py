@@ -200,8 +200,8 @@ class TestStore:
             classes={"cls": np.array([True, False, False, False])},
         )
         before = wrap(maps(dtype=np.float64), tokens)
-        store.save(before, tmp_path / "maps.safetensors")
-        after = store.load(tmp_path / "maps.safetensors")
+        before.save(tmp_path / "maps.safetensors")
+        after = store.open_maps(tmp_path / "maps.safetensors")
         np.testing.assert_array_equal(before.weights, after.weights)
         assert after.weights.dtype == np.float64
         assert (after.kind, after.causal, after.index) == (before.kind, before.causal, before.index)
@@ -211,10 +211,10 @@ class TestStore:
 
     def test_refuses_other_files(self, tmp_path: Path) -> None:
         with pytest.raises(InputError, match="no such file"):
-            store.load(tmp_path / "none.safetensors")
+            store.open_maps(tmp_path / "none.safetensors")
         (tmp_path / "text.safetensors").write_text("hello")
         with pytest.raises(InputError, match=r"text.safetensors: expected a safetensors file"):
-            store.load(tmp_path / "text.safetensors")
+            store.open_maps(tmp_path / "text.safetensors")
 
 
 @pytest.mark.parametrize("name", contribution.__all__)

@@ -51,10 +51,9 @@ def test_maps_are_read_without_torch(tmp_path: Path) -> None:
     import numpy as np
 
     from headscope import wrap
-    from headscope.core import store
 
-    store.save(wrap(np.full((1, 2, 3, 3), 1 / 3), ["a", "b", "c"]), tmp_path / "maps.safetensors")
-    code = f"import sys, headscope.core.store as s; print(s.load({str(tmp_path / 'maps.safetensors')!r}).weights.shape, 'torch' in sys.modules)"
+    wrap(np.full((1, 2, 3, 3), 1 / 3), ["a", "b", "c"]).save(tmp_path / "maps.safetensors")
+    code = f"import sys, headscope.core.store as s; print(s.open_maps({str(tmp_path / 'maps.safetensors')!r}).weights.shape, 'torch' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "(1, 2, 3, 3) False"
 

@@ -166,7 +166,10 @@ class TableOptions:
         for line in shown.remarks:
             say(line)
         if place is None:
-            print_rows(rows) if self.as_json else print(_on_terminal(shown.text))
+            if self.as_json:
+                print_json(json.loads(rows.to_json(orient="records")))
+            else:
+                print(_on_terminal(shown.text))
         elif shown.save is not None and place.suffix.lower() in PAGES:
             shown.save(place)
             say(f"{place}: a {'page' if place.suffix.lower() == '.html' else 'figure'}")
@@ -287,11 +290,6 @@ def open_page(path: Path) -> None:
     """Open a page in the browser; say so where there is none."""
     if not webbrowser.open(path.resolve().as_uri()):
         say("--open: there is no browser here; open the file yourself")
-
-
-def print_rows(rows: Any) -> None:
-    """Print a table as JSON: a list of rows."""
-    print_json(json.loads(rows.to_json(orient="records")))
 
 
 def write_meta(meta: Path | None, described: Mapping[str, Any]) -> None:

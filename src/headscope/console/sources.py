@@ -89,16 +89,11 @@ class ReadingOptions:
             ends = self._among(get_args(Ends), kind) or "blank"
             format = "text" if self.format else None
             return corpora.text(files, pack=pack, documents=ends, format=format, strict=self.strict)
-        if kind == "jsonl":
-            field = self._field(kind)
-            return corpora.jsonl(files, text=self.text_field, document=field, strict=self.strict)
-        if kind in ("csv", "tsv"):
-            named = {"text": self.text_field, "document": self._field(kind)}
-            return corpora.table(files, **named, format=kind, strict=self.strict)
-        if kind in ("parquet", "arrow"):
-            return corpora.dataset(
-                files, text=self.text_field, document=self._field(kind), strict=self.strict
-            )
+        if kind in _FIELDS:
+            named: Any = {"text": self.text_field, "document": self._field(kind), "strict": self.strict}
+            if kind in ("csv", "tsv"):
+                return corpora.table(files, **named, format=kind)
+            return corpora.jsonl(files, **named) if kind == "jsonl" else corpora.dataset(files, **named)
         self._among((), kind)
         if kind == "conll2012":
             return corpora.conll2012(files, strict=self.strict)

@@ -21,10 +21,11 @@ import numpy as np
 
 from headscope.core.failures import reason
 from headscope.core.saving import check_place, replacing
+from headscope.core.tokens import FIELDS, PLACES
 from headscope.errors import InputError
 
 FORMAT = "headscope.core.maps/1"
-FIELDS = ("ids", "type_ids", "offsets", "special_mask", "word_ids", "sequence_ids", "boxes", "times")
+ARRAYS = (*FIELDS, *PLACES)
 
 
 def write(maps: Any, path: str | os.PathLike[str]) -> None:
@@ -59,7 +60,7 @@ def axes_of(query: Any, key: Any) -> tuple[dict[str, np.ndarray[Any, Any]], dict
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     sides = {"query": query, "key": key}
     for side, tokens in sides.items():
-        for name in FIELDS:
+        for name in ARRAYS:
             if (value := getattr(tokens, name)) is not None:
                 arrays[f"{side}.{name}"] = np.ascontiguousarray(value)
         for name, mask in tokens.classes.items():

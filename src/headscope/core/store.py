@@ -8,14 +8,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from headscope.core.failures import reason
-from headscope.core.mapfile import FIELDS, FORMAT
-from headscope.core.mapfile import write as save
+from headscope.core.mapfile import ARRAYS, FORMAT
 from headscope.core.maps import AttentionMaps
 from headscope.core.tokens import Picture, Sound, Tokens
 from headscope.core.validation import validated
 from headscope.errors import InputError
-
-__all__ = ["FORMAT", "load", "open_maps", "save"]
 
 
 @validated
@@ -81,7 +78,7 @@ def tokens_of(described: Mapping[str, Any], arrays: Mapping[str, Any], side: str
     picture, sound = arrays.get(f"{side}.picture"), arrays.get(f"{side}.sound")
     return Tokens(
         described[side],
-        **{name: arrays.get(f"{side}.{name}") for name in FIELDS},
+        **{name: arrays.get(f"{side}.{name}") for name in ARRAYS},
         classes={name.removeprefix(prefix): mask for name, mask in arrays.items() if name.startswith(prefix)},
         texts=described.get("texts", {}).get(side),  # files of before have none
         picture=None if picture is None else Picture(picture, described["pictures"][side]),
@@ -89,6 +86,3 @@ def tokens_of(described: Mapping[str, Any], arrays: Mapping[str, Any], side: str
         if sound is None
         else Sound(sound, described["sounds"][side][1], described["sounds"][side][0]),
     )
-
-
-load = open_maps

@@ -60,10 +60,9 @@ def alignments(
     files = Files([a, b, links])
     if base == 0:
         _expect_a_first_word(files.paths[2])
-    return Corpus(
-        files.name,
-        partial(_examples, files, base),
-        files=files,
+    return Corpus.of_files(
+        files,
+        lambda _: _examples(files, base),
         strict=strict,
         expected="expected sentences, found none",
         documents="each sentence",

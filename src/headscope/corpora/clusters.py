@@ -10,12 +10,11 @@ from typing import Any, NamedTuple
 
 from headscope.core.kinds import is_list
 from headscope.core.validation import validated
-from headscope.corpora.corpus import Corpus, Item
+from headscope.corpora.corpus import Corpus, Item, refuse
 from headscope.corpora.example import Example, Mention, Unmatched, withheld
 from headscope.corpora.files import Line, Paths
 from headscope.corpora.jsonlines import KINDS, DocumentNumbers, json_object, strings
 from headscope.corpora.readers import JSON_LINES
-from headscope.corpora.tables import refuse
 from headscope.errors import CorpusError
 
 _NAMES = ("id", "doc_key")

@@ -12,12 +12,13 @@ from typing import Annotated, Protocol
 
 import numpy as np
 
+from headscope.core.counts import plural
 from headscope.core.failures import Bounded
 from headscope.core.tokens import Kind, Tokens
 from headscope.core.validation import Count, Expected, expect, validated
 from headscope.corpora import packing
 from headscope.corpora.encoder import Counts, Encoder
-from headscope.corpora.example import Example, spelled_out
+from headscope.corpora.example import Example, feed, spelled_out
 from headscope.corpora.files import Files, Line, Paths
 from headscope.errors import CorpusError, HeadscopeWarning, InputError
 
@@ -205,10 +206,9 @@ class Corpus:
         self._warned.update(new)
         if new:
             count = len(new) + self.broken.more
-            inputs = "input" if count == 1 else "inputs"
             files = self.files.paths if self.files is not None else ()
             of = f"{len(files)} files" if len(files) > 1 else self.name
-            listed = [f"left out {count:,} {inputs} of {of}:", *new[:LISTED]]
+            listed = [f"left out {plural(count, 'input')} of {of}:", *new[:LISTED]]
             if count > LISTED:
                 listed.append(f"and {count - LISTED:,} more")
             warnings.warn("\n  ".join(listed), HeadscopeWarning, stacklevel=3)
@@ -343,8 +343,8 @@ def _once(read: Callable[[], Read]) -> Iterator[Example | Callable[[], Example]]
 
     def new() -> bool:
         digest = blake2b(digest_size=16)
-        for part in (part for example in document for part in spelled_out(example)):
-            digest.update(len(part).to_bytes(8, "little") + part)
+        for example in document:
+            feed(digest, spelled_out(example))
         known = digest.digest() in seen
         seen.add(digest.digest())
         return not known
@@ -353,7 +353,7 @@ def _once(read: Callable[[], Read]) -> Iterator[Example | Callable[[], Example]]
         try:
             example = item() if callable(item) else item
         except CorpusError as error:
-            yield partial(_raise, error)
+            yield partial(refuse, error)
             continue
         if document and example.document != document[0].document:
             if new():
@@ -364,5 +364,6 @@ def _once(read: Callable[[], Read]) -> Iterator[Example | Callable[[], Example]]
         yield from document
 
 
-def _raise(error: CorpusError) -> Example:
+def refuse(error: CorpusError) -> Example:
+    """Raise what is wrong with an example."""
     raise error

@@ -103,13 +103,10 @@ def dataset(
                     f"{path}: expected a name that ends in {' or '.join(TABLES)}; for others hs.corpora.jsonl, table"
                 )
             _expect_columns(names_in(path), text, document, path)
-        expected = "expected rows, found none"
-        return Corpus(
-            files.name,
-            lambda: read(rows_of(files, lambda names: _wanted(names, text, document))),
-            files=files,
-            expected=expected,
-            unread=files.unread,
+        return Corpus.of_files(
+            files,
+            lambda _: read(rows_of(files, lambda names: _wanted(names, text, document))),
+            expected="expected rows, found none",
             **more,
         )
     given = _checked(rows, text, document)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -141,6 +141,12 @@ def content(example: Example) -> Iterator[bytes]:
     for medium in (example.image, example.audio):
         if medium is not None:
             yield from _perceived(medium)
+
+
+def feed(digest: Any, parts: Iterable[bytes]) -> None:
+    """Add parts to a checksum, with how long each is."""
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "little") + part)
 
 
 _READ = ("text", "pair", "words", "pair_words", "pieces", "messages", "ids")

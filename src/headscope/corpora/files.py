@@ -138,7 +138,10 @@ class Files:
         before = place = begin = 0
         with opened(path, self.forms[path]) as (content, file):
             number = 1
-            while line := read_part(content, part) if part else read_line(content, path, number):
+            while line := read_part(content, part) if part else content.readline(LONGEST_LINE + 1):
+                if len(line) > LONGEST_LINE:
+                    longest = f"expected lines of at most {LONGEST_LINE:,} bytes"
+                    raise CorpusError(path, number, f"{longest}, found a longer one; part it into several")
                 text = decoded(line, path, number, before, before - begin, end=not part)
                 before += len(line)
                 here = file.tell()
@@ -146,13 +149,6 @@ class Files:
                 yield Line(path, number, text)
                 if not part or line.endswith(b"\n"):
                     number, begin = number + 1, before
-
-
-def read_line(content: Lines, path: str, number: int | None = None) -> bytes:
-    """The next line with its end; nothing where there is none. Raises `CorpusError` as `expect_short` does."""
-    line = content.readline(LONGEST_LINE + 1)
-    expect_short(line, path, number)
-    return line
 
 
 def read_part(content: Lines, size: int) -> bytes:
@@ -166,15 +162,6 @@ def read_part(content: Lines, size: int) -> bytes:
                 break
             part += byte
     return part
-
-
-def expect_short(line: bytes, path: str, number: int | None = None) -> None:
-    """Raise `CorpusError` for a line of more than `LONGEST_LINE` bytes."""
-    if len(line) > LONGEST_LINE:
-        message = (
-            f"expected lines of at most {LONGEST_LINE:,} bytes, found a longer one; part it into several"
-        )
-        raise CorpusError(path, number, message)
 
 
 def decoded(line: bytes, path: str, number: int, before: int, begun: int = 0, *, end: bool = True) -> str:

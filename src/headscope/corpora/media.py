@@ -50,7 +50,7 @@ class Modality:
         field: of the example that holds it.
         suffixes: of its files.
         is_one: whether something is one of them itself, not several.
-        need: raises `InputError` where the library that reads one is not installed.
+        need: raises `InputError` where the library that reads a file, or its bytes, is not installed.
         read: what an example holds of one of some name, once it has been looked at: `InputError` for what is none.
     """
 
@@ -59,7 +59,7 @@ class Modality:
     field: Literal["image", "audio"]
     suffixes: Sequence[str]
     is_one: Callable[[object], bool]
-    need: Callable[[Any], None]
+    need: Callable[[Any], object]
     read: Callable[[Any, str], Any]
 
 
@@ -296,7 +296,8 @@ def _example(
         if path is None:
             raise line.error(f"expected a path of the {modality.noun} for documents='folder', found none")
         name = str(path.parent)
-    modality.need(media)
+    if isinstance(media, Path | bytes):
+        modality.need(media)
     try:
         fields[modality.field] = modality.read(media, "" if path is None else path.name)
     except InputError as error:

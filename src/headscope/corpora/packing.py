@@ -153,10 +153,15 @@ def _read(model: Encoder, examples: Sequence[Example]) -> list[Tokens | None]:
 def measured(model: Encoder, examples: Iterable[Example]) -> Iterator[tuple[Example, int]]:
     """Examples, and how many tokens each has, special ones included."""
     layout = _layout(model)
+    for example, pieces in _sized(model, examples):
+        yield example, pieces + _around(example, layout)
+
+
+def _sized(model: Encoder, examples: Iterable[Example]) -> Iterator[tuple[Example, int]]:
+    """Examples, and how many pieces each has."""
     stream = iter(examples)
     while window := list(islice(stream, _WINDOW)):
-        for example, pieces in zip(window, _pieces(model, window), strict=True):
-            yield example, pieces + _around(example, layout)
+        yield from zip(window, _pieces(model, window), strict=True)
 
 
 def _layout(model: Encoder) -> _Layout:
@@ -175,22 +180,20 @@ def _cut_to(
     model: Encoder, lines: Iterable[Example], room: int, counts: Counts, leave_out: LeaveOut
 ) -> Iterator[_Read]:
     """Lines of at most `room` pieces, and how many they have."""
-    stream = iter(lines)
-    while window := list(islice(stream, _WINDOW)):
-        for line, pieces in zip(window, _pieces(model, window), strict=True):
-            if pieces == 0:
-                counts.empty += 1
-            elif pieces <= room:
-                yield _Read(line, pieces)
-            else:
-                try:
-                    parts = _split(model, line, room)
-                except CorpusError as error:
-                    leave_out(error)
-                    continue
-                counts.cuts += len(parts) - 1
-                for part, size in zip(parts, model.count(parts), strict=True):
-                    yield _Read(replace(line, text=part), size)
+    for line, pieces in _sized(model, lines):
+        if pieces == 0:
+            counts.empty += 1
+        elif pieces <= room:
+            yield _Read(line, pieces)
+        else:
+            try:
+                parts = _split(model, line, room)
+            except CorpusError as error:
+                leave_out(error)
+                continue
+            counts.cuts += len(parts) - 1
+            for part, size in zip(parts, model.count(parts), strict=True):
+                yield _Read(replace(line, text=part), size)
 
 
 def _room(group: Sequence[_Read], pieces: int, pack: int, layout: _Layout) -> bool:

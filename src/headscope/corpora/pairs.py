@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from headscope.core.validation import validated
-from headscope.corpora.corpus import Corpus
+from headscope.corpora.corpus import Corpus, refuse
 from headscope.corpora.datasets import TABLES, names_in, rows_of
 from headscope.corpora.example import Example
 from headscope.corpora.files import Files, Line
 from headscope.corpora.jsonlines import DISAGREED, LABELS, Fail, each_of, string
 from headscope.corpora.sources import suffix_of
-from headscope.corpora.tables import JSON, READERS, Row, header_of, refuse, text_columns
+from headscope.corpora.tables import JSON, READERS, Row, header_of, text_columns
 from headscope.errors import CorpusError, InputError
 
 DOCUMENT = "document"
@@ -73,25 +73,19 @@ def pairs(
         if document is None
         else each_of(document, "row")
     )
-    expected = "expected rows of texts, found none"
+    files: Any = path
     if suffix in TABLES:
         files = Files(path, rows=True)
         columns = _columns(names_in(str(path)), wanted, partial(CorpusError, path, None))
         needed = [*columns.texts, columns.label, *filter(None, [columns.document])]
-        return Corpus(
-            files.name,
-            lambda: _examples(wanted, rows_of(files, lambda _: needed)),
-            files=files,
-            strict=strict,
-            expected=expected,
-            documents=documents,
-        )
-    rows = READERS[suffix]
+        rows: Any = partial(rows_of, wanted=lambda _: needed)
+    else:
+        rows = READERS[suffix]
     return Corpus.of_files(
-        path,
+        files,
         lambda lines: _examples(wanted, rows(lines)),
         strict=strict,
-        expected=expected,
+        expected="expected rows of texts, found none",
         documents=documents,
         records=suffix in JSON,
     )

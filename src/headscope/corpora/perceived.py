@@ -104,11 +104,6 @@ def _is_one(value: object) -> bool:
     return isinstance(value, Picture | bytes) or hasattr(value, "getexif")
 
 
-def _need(value: Any) -> None:
-    if isinstance(value, Path | bytes):
-        module("PIL.Image")
-
-
 def _read(value: Any, name: str) -> Path | Picture:
     """A file as it is, when it has been looked at; anything else as a picture."""
     if isinstance(value, Path):
@@ -118,7 +113,7 @@ def _read(value: Any, name: str) -> Path | Picture:
     return replace(picture, name=name) if name else picture
 
 
-_IMAGES = Modality("images", "picture", "image", SUFFIXES, _is_one, _need, _read)
+_IMAGES = Modality("images", "picture", "image", SUFFIXES, _is_one, lambda _: module("PIL.Image"), _read)
 
 
 SOUND_SUFFIXES = (".aif", ".aiff", ".au", ".flac", ".mp3", ".oga", ".ogg", ".opus", ".wav", ".wave")
@@ -183,11 +178,6 @@ def _is_sound(value: object) -> bool:
     return isinstance(value, Sound | bytes) or hasattr(value, "get_all_samples")
 
 
-def _need_for_sound(value: Any) -> None:
-    if isinstance(value, Path | bytes):
-        need(value)
-
-
 def _heard(value: Any, name: str) -> Samples:
     """A file as it is, when it has been listened to; anything else as samples and their rate."""
     if isinstance(value, Sound):
@@ -209,7 +199,7 @@ def _heard(value: Any, name: str) -> Samples:
     return value
 
 
-_SOUNDS = Modality("sounds", "sound", "audio", SOUND_SUFFIXES, _is_sound, _need_for_sound, _heard)
+_SOUNDS = Modality("sounds", "sound", "audio", SOUND_SUFFIXES, _is_sound, need, _heard)
 
 
 def shipped(kind: Kind) -> Corpus:

@@ -120,7 +120,7 @@ COMPRESSED = (".gz", ".bz2", ".xz", ".lzma", ".zst", ".zip")
 _CHUNK = 1 << 12  # bytes of a compressed file that are read at once: of Zstandard they hold 130 MB at most
 _DICTIONARY = 1 << 28  # bytes that decompressing xz may hold: xz -9 needs a quarter
 _NAMED = 6  # suffixes of other files that are named
-_BROKEN = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError)
+_BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError)
 
 
 class Line(NamedTuple):
@@ -330,14 +330,11 @@ def readable(path: str) -> Generator[None]:
     """Raise `CorpusError` where a file cannot be read, or not be decompressed."""
     try:
         yield
-    except OSError as error:
-        raise CorpusError(path, None, f"cannot be read: {error.strerror or reason(error)}") from None
-    except _BROKEN as error:
-        raise CorpusError(path, None, f"cannot be read: {reason(error)}") from None
     except Exception as error:
-        if type(error).__name__ != "ZstdError":
+        if not isinstance(error, _BROKEN) and type(error).__name__ != "ZstdError":
             raise
-        raise CorpusError(path, None, f"cannot be read: {reason(error)}") from None
+        why = getattr(error, "strerror", None) or reason(error)
+        raise CorpusError(path, None, f"cannot be read: {why}") from None
 
 
 def expanded(paths: Sequence[str | Path], suffixes: Collection[str]) -> tuple[list[str], str]:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from headscope.core.counts import plural
 from headscope.core.validation import validated
-from headscope.corpora.corpus import Corpus
+from headscope.corpora.corpus import Corpus, refuse
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Paths
 from headscope.corpora.jsonlines import (
@@ -52,6 +52,7 @@ Row = tuple[Line, Mapping[str, Any] | CorpusError]
 Rows = Callable[[Iterable[Line]], Iterator[Row]]
 """Makes rows of the lines of files."""
 
+_CellsOfRow = tuple[Line, list[str] | CorpusError]
 _LINES = 100_000  # of a row, at most
 _LONGEST = 1 << 24  # characters of a cell; a quote that does not end goes on up to there
 _CELL = r'(?:"[^"]*+(?:""[^"]*+)*+"|[^",]*+)'
@@ -94,14 +95,11 @@ def table(
     if pair is not None and text is None:
         raise InputError("pair: expected text beside it, found none")
     suffix = f".{kinds.pop()}" if kinds else ".csv"
-    rows = READERS[suffix]
-    read = partial(_examples, rows, text, pair, document)
-    ends = each_of(document, "row")
     return Corpus.of_files(
         paths,
-        read,
+        partial(_examples, READERS[suffix], text, pair, document),
         expected="expected rows of texts, found none",
-        documents=ends,
+        documents=each_of(document, "row"),
         strict=strict,
         suffixes=(suffix,),
     )
@@ -123,11 +121,6 @@ def _examples(
             if document is not None and document not in row:
                 raise fail(f"expected a column {document!r}, found {', '.join(map(repr, row))}")
         yield partial(_example, line, row, columns, document, numbers)
-
-
-def refuse(error: CorpusError) -> Example:
-    """Raise what is wrong with a row."""
-    raise error
 
 
 def _example(
@@ -162,21 +155,19 @@ def text_columns(
     return asked or known
 
 
-def _by_file(rows: Rows, lines: Iterable[Line]) -> Iterator[Row]:
+def _by_file(
+    cells: Callable[[Iterable[Line]], Iterator[_CellsOfRow]], lines: Iterable[Line]
+) -> Iterator[Row]:
     """Each file names its columns."""
     for _, group in groupby(lines, lambda line: line.path):
-        yield from rows(group)
+        yield from _table(cells(group))
 
 
-def _by_tabs(lines: Iterable[Line]) -> Iterator[Row]:
-    return _table((line, line.text.split("\t")) for line in lines if line.text.strip())
+def _by_tabs(lines: Iterable[Line]) -> Iterator[_CellsOfRow]:
+    return ((line, line.text.split("\t")) for line in lines if line.text.strip())
 
 
-def _by_commas(lines: Iterable[Line]) -> Iterator[Row]:
-    return _table(_quoted(lines))
-
-
-def _quoted(lines: Iterable[Line]) -> Iterator[tuple[Line, list[str] | CorpusError]]:
+def _quoted(lines: Iterable[Line]) -> Iterator[_CellsOfRow]:
     """The cells of each row of a .csv file (or what is wrong with them), and the line where it begins.
 
     After a broken row it goes on with its second line: a quote that does not end takes in good rows. Where the quote
@@ -229,7 +220,7 @@ def _within_a_cell(text: str) -> bool:
     return text[end : end + 1] == '"' and text[end - 1 : end] not in ("", ",")
 
 
-def _table(rows: Iterable[tuple[Line, list[str] | CorpusError]]) -> Iterator[Row]:
+def _table(rows: Iterator[_CellsOfRow]) -> Iterator[Row]:
     """Rows by the names of their columns, which the first one says."""
     names: list[str] = []
     header: Line | None = None
@@ -260,7 +251,7 @@ def _objects(lines: Iterable[Line]) -> Iterator[Row]:
 READERS: Mapping[str, Rows] = {
     ".tsv": partial(_by_file, _by_tabs),
     ".txt": partial(_by_file, _by_tabs),
-    ".csv": partial(_by_file, _by_commas),
+    ".csv": partial(_by_file, _quoted),
     **dict.fromkeys(JSON, _objects),
 }
 """What reads rows, by the suffix of the file."""

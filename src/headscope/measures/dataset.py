@@ -303,31 +303,36 @@ def table(dataset: xr.Dataset) -> pd.DataFrame:
     """One row a figure, with `COLUMNS`. Heads that a layer does not have have no row."""
     import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 
-    frames: list[pd.DataFrame] = []
-    layer, head = np.meshgrid(dataset["layer"].values, dataset["head"].values, indexing="ij")
+    frames: list[Any] = []
     for name in names(dataset):
-        value, (low, high) = figures_of(dataset, name), interval_of(dataset, name)
-        keep = np.isfinite(value)
-        chance = chance_of(dataset, name)
-        frames.append(
-            pd.DataFrame(
-                {
-                    "layer": layer[keep].astype(np.int64),
-                    "head": head[keep].astype(np.int64),
-                    "paper": [
-                        Head(int(a), int(b)).paper for a, b in zip(layer[keep], head[keep], strict=True)
-                    ],
-                    "measure": name,
-                    "value": value[keep],
-                    "se": error_of(dataset, name)[keep],
-                    "n": count_of(dataset, name)[keep].astype(np.int64),
-                    "chance": chance[keep],
-                    "ci_low": low[keep],
-                    "ci_high": high[keep],
-                }
-            )
-        )
-    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=list(COLUMNS))
+        low, high = interval_of(dataset, name)
+        figures = {
+            "value": figures_of(dataset, name),
+            "se": error_of(dataset, name),
+            "n": np.nan_to_num(count_of(dataset, name)).astype(np.int64),
+            "chance": chance_of(dataset, name),
+            "ci_low": low,
+            "ci_high": high,
+        }
+        columns = {column: array.ravel() for column, array in figures.items()}
+        rows: Any = of_heads(dataset)
+        frames.append(rows.assign(measure=name, **columns)[np.isfinite(columns["value"])])
+    rows = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=list(COLUMNS))
+    return rows[list(COLUMNS)]
+
+
+def papers(layers: Any, heads: Any) -> list[str]:
+    """The labels that papers print, such as ``8-10``."""
+    return [Head(int(layer), int(head)).paper for layer, head in zip(layers, heads, strict=True)]
+
+
+def of_heads(dataset: xr.Dataset) -> pd.DataFrame:
+    """A row a head: ``layer, head, paper``."""
+    import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
+
+    axes = np.meshgrid(dataset["layer"].values, dataset["head"].values, indexing="ij")
+    layers, heads = (axis.ravel() for axis in axes)
+    return pd.DataFrame({"layer": layers, "head": heads, "paper": papers(layers, heads)})
 
 
 def write(

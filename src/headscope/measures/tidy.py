@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
-from headscope.core.heads import Head
-from headscope.measures.dataset import describe
+from headscope.measures.dataset import describe, papers
+from headscope.measures.dataset import of_heads as of_heads
 from headscope.measures.measure import Measure
 
 AXES = ("measure", "layer", "head")
@@ -57,15 +57,3 @@ def tidy(dataset: xr.Dataset, columns: Sequence[str], known: str, axes: Sequence
     if "paper" in columns:
         rows["paper"] = papers(rows["layer"], rows["head"])
     return rows.loc[np.isfinite(rows[known]), list(columns)].reset_index(drop=True)
-
-
-def papers(layers: Any, heads: Any) -> list[str]:
-    """The labels that papers print, such as ``8-10``."""
-    return [Head(int(layer), int(head)).paper for layer, head in zip(layers, heads, strict=True)]
-
-
-def of_heads(dataset: xr.Dataset) -> pd.DataFrame:
-    """A row a head: ``layer, head, paper``."""
-    axes = np.meshgrid(dataset["layer"].values, dataset["head"].values, indexing="ij")
-    layers, heads = (axis.ravel() for axis in axes)
-    return pd.DataFrame({"layer": layers, "head": heads, "paper": papers(layers, heads)})

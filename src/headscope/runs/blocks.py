@@ -10,7 +10,7 @@ from itertools import islice
 from headscope.corpora import Corpus, Example
 from headscope.corpora.batches import Limits, batches, checked, runs
 from headscope.corpora.corpus import CorpusFiles
-from headscope.corpora.example import content
+from headscope.corpora.example import content, feed
 from headscope.models import Model
 from headscope.runs import batches as streams
 from headscope.runs.checkpoint import SentBlock
@@ -224,7 +224,6 @@ def _bytes(example: Example) -> int:
 def _digest(examples: Iterable[Example], open_: Iterable[int]) -> str:
     """A checksum of examples."""
     hashed = hashlib.sha256()
-    for part in (part for example in examples for part in content(example)):
-        hashed.update(len(part).to_bytes(8, "little"))
-        hashed.update(part)
+    for example in examples:
+        feed(hashed, content(example))
     return f"{hashed.hexdigest()} {sorted(open_)}"

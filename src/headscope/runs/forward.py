@@ -224,7 +224,6 @@ def word_maps(
     on_layer: Layer,
     *,
     rows: Rows = "mean",
-    token_types: bool = True,
     columns: Sequence[Sequence[int]] | None = None,
     sight: Callable[[int, Bools], None] | None = None,
 ) -> None:
@@ -265,7 +264,7 @@ def word_maps(
             sight(record.layer, seen[:, :, :width, :width].cpu().numpy())
 
     with torch.no_grad(), recording(model.backbone, reduce):
-        forward(model, inputs, token_types=token_types)
+        forward(model, inputs)
 
 
 def gold(example: Example) -> tuple[Sequence[str], Ints, Sequence[str]]:

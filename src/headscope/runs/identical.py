@@ -13,7 +13,7 @@ from heapq import nsmallest
 from typing import Any
 
 from headscope.corpora import Example
-from headscope.corpora.example import spelled_out
+from headscope.corpora.example import feed, spelled_out
 
 KEPT = 1 << 14
 """Of so many different documents the hashes are kept."""
@@ -113,7 +113,5 @@ class SeenDocuments:
 
 def _hash(example: Example) -> int:
     hashed = blake2b(digest_size=8)
-    for part in spelled_out(example):
-        hashed.update(len(part).to_bytes(8, "little"))
-        hashed.update(part)
+    feed(hashed, spelled_out(example))
     return int.from_bytes(hashed.digest(), "little") % _PRIME

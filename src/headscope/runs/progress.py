@@ -89,54 +89,20 @@ def bar_of(shown: bool, **options: Any) -> Any:
     """tqdm's bar on a terminal or in a notebook, where `shown`; elsewhere, such as in a log, a line a minute."""
     if sys.stderr.isatty() or in_notebook() or not shown:
         return tqdm(disable=not shown, delay=1, leave=False, **options)
-    return _Lines(**options)
+    far = "{percentage:.0f}%, {n_fmt} of {total_fmt} [{elapsed}<{remaining}, {rate_fmt}{postfix}]"
+    layout = "{desc}: " + (far if options["total"] else "{n_fmt} [{elapsed}, {rate_fmt}{postfix}]")
+    return _Lines(bar_format=layout, mininterval=60, miniters=1, delay=60, smoothing=0, **options)
 
 
-class _Lines:
-    """What is used of tqdm's bar, as lines."""
+class _Lines(tqdm):  # pyright: ignore[reportMissingTypeArgument]
+    """A bar whose states are lines, of which none is taken back."""
 
-    disable, mininterval = False, 60.0
+    monitor_interval = 0
 
-    def __init__(self, total: int | None, desc: str, unit: str, unit_scale: bool = False) -> None:
-        self.total, self.unit = total, unit
-        self.n = self.initial = 0
-        self.start_t = self.last_print_t = time.time()
-        self.postfix = ""
-        self._desc, self._scale = desc, unit_scale
-
-    def __enter__(self) -> _Lines:
-        return self
-
-    def __exit__(self, *_: object) -> None: ...
-
-    def set_postfix_str(self, text: str, refresh: bool = False) -> None:
-        """What stands at its end."""
-        self.postfix = text
-
-    def set_description_str(self, text: str, refresh: bool = False) -> None:
-        """What it is called."""
-        self._desc = text
-
-    def update(self, n: int = 1) -> None:
-        """Move the bar so much further."""
-        self.n += n
-        if time.time() - self.last_print_t >= self.mininterval:
-            self.refresh()
-
-    def refresh(self) -> None:
+    def display(self, msg: str | None = None, pos: int | None = None) -> None:
         """Print a line."""
-        self.last_print_t = time.time()
-        far = "{percentage:.0f}%, {n_fmt} of {total_fmt} [{elapsed}<{remaining}, {rate_fmt}{postfix}]"
-        layout = "{desc}: " + (far if self.total else "{n_fmt} [{elapsed}, {rate_fmt}{postfix}]")
-        line = tqdm.format_meter(
-            self.n,
-            self.total or 0,
-            self.last_print_t - self.start_t,
-            prefix=self._desc,
-            unit=self.unit,
-            unit_scale=self._scale,
-            bar_format=layout,
-            postfix=self.postfix,
-            initial=self.initial,
-        )
-        print(line, file=sys.stderr, flush=True)
+        print(self, file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """Print no more."""
+        self.disable = True

@@ -44,9 +44,6 @@ class _Step(NamedTuple):
     kept: Any = None
 
 
-def _nowhere(_: object) -> None: ...
-
-
 def reduce(
     blocks: Iterable[SentBlock],
     run_units: RunUnits[S],
@@ -54,7 +51,7 @@ def reduce(
     folder: Folder[S] | None = None,
     span: int = 1,
     fingerprint: Callable[[], str] = str,
-    place: Callable[[Any], Any] = _nowhere,
+    place: Callable[[Any], Any] = lambda _: None,
     reached: Callable[[Any, bool, ReadBlocks], None] | None = None,
     together: Callable[[int], bool] | None = None,
 ) -> Reduced[S]:
