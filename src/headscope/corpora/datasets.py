@@ -27,9 +27,8 @@ from headscope.corpora.jsonlines import (
     each_of,
     fields,
     known_texts,
-    named,
 )
-from headscope.corpora.rows import MemoryRow, Replayed, columns_of, plain
+from headscope.corpora.rows import MemoryRow, columns_of, expect_rows, plain
 from headscope.corpora.sources import suffix_of
 from headscope.errors import CorpusError, InputError
 
@@ -134,24 +133,12 @@ def _paths(rows: Any) -> list[str | Path] | None:
 def _checked(rows: Any, text: str | None, document: str | None) -> Iterable[Any]:
     """Rows in memory, or of a data set, of the columns that are read."""
     expected = "a data set, a table, a list of dicts, a dict of columns, or .parquet or .arrow files"
-    rows = columns_of(rows) or rows
-    if is_mapping(rows):
-        keys = ", ".join(map(repr, rows))
-        raise InputError(
-            f"rows: expected {expected}, found a dict with the keys {keys or 'none'}; name one split"
-        )
-    if isinstance(rows, Iterator):
-        rows = Replayed(cast("Iterator[Any]", rows))
-    if not isinstance(rows, Iterable):
-        raise InputError(f"rows: expected {expected}, found {type(rows).__name__}")
-    given = cast("Any", rows)
+    given = expect_rows(columns_of(rows) or rows, "rows", expected)
     names: Any = getattr(given, "column_names", None)
     if is_list(names):
         _expect_columns(names, text, document, "rows")
         if hasattr(given, "select_columns"):
             given = given.select_columns(_wanted(names, text, document))
-    if hasattr(given, "__len__") and not len(given):
-        raise InputError("rows: expected at least one, found none")
     return given
 
 
@@ -178,21 +165,16 @@ def _expect_columns(names: Sequence[str], text: str | None, document: str | None
 
 
 def _examples(text: str | None, document: str | None, rows: Rows) -> Iterator[Callable[[], Example]]:
-    numbers = DocumentNumbers(document or "document")
-    return (partial(_example, line, row, text, document, numbers) for line, row in rows)
+    numbers = DocumentNumbers(document)
+    return (partial(_example, line, row, text, numbers) for line, row in rows)
 
 
-def _example(
-    line: Line, row: Any, text: str | None, document: str | None, numbers: DocumentNumbers
-) -> Example:
+def _example(line: Line, row: Any, text: str | None, numbers: DocumentNumbers) -> Example:
     if not is_mapping(row):
         raise line.error(f"expected a dict, found {KINDS[type(row)]}")
     known = {name: value for name, value in row.items() if value is not None}
-    name = named(known, document, line.error)
-    if text is None:
-        known = {key: known[key] for key in _FIELDS if key in known} or known
-    given = fields(known, text, line.error)
-    return Example(**given, **numbers.of(line, name))
+    read = {key: known[key] for key in _FIELDS if key in known} if text is None else {}
+    return Example(**fields(read or known, text, line.error), **numbers.of_row(line, known))
 
 
 def rows_of(files: Files, wanted: Callable[[list[str]], list[str]]) -> Rows:

@@ -19,7 +19,7 @@ from headscope.corpora.corpus import Corpus, Read
 from headscope.corpora.datasets import dataset
 from headscope.corpora.example import Example, Unmatched
 from headscope.corpora.files import Line
-from headscope.corpora.jsonlines import DocumentNumbers, each_of, json_object, named, strings
+from headscope.corpora.jsonlines import DocumentNumbers, each_of, json_object, strings
 from headscope.corpora.links import linked_of, negation_of
 from headscope.corpora.perceived import images
 from headscope.corpora.prompts import asked_of
@@ -133,7 +133,7 @@ def _of_rows(rows: Any, names: Sequence[str], hold: str) -> Corpus:
     return Corpus("rows", lambda: cast("Read", read(_lines(rows))), documents=each_of(None, "row"))
 
 
-def _reader(names: Sequence[str]) -> Callable[[Line, str | None, DocumentNumbers], Example]:
+def _reader(names: Sequence[str]) -> Callable[[Line, DocumentNumbers], Example]:
     if "cue" in names:
         return negation_of
     return _tree if {"heads", "head"} & {*names} else linked_of
@@ -148,7 +148,7 @@ def _lines(rows: Iterable[Any]) -> Iterator[Line]:
         yield MemoryRow("rows", index, json.dumps(held, default=str))
 
 
-def _tree(line: Line, document: str | None, numbers: DocumentNumbers) -> Example:
+def _tree(line: Line, numbers: DocumentNumbers) -> Example:
     """A sentence: ``words heads relations``, from 0, the root's head -1; or ``tokens head deprel``, as in CoNLL-U."""
     row = json_object(line)
     counted = "heads" in row
@@ -164,13 +164,12 @@ def _tree(line: Line, document: str | None, numbers: DocumentNumbers) -> Example
         if len(values) != len(words):
             raise line.error(f"{key!r}: expected {len(words)}, one a word, found {len(values)}")
     tags = row.get("tags") if counted else row.get("upos")
-    name = named(row, document, line.error)
     return Example(
         **tree_of(words, heads, relations, line.error),
         tags=strings(tags, "'tags'", line.error)
         if tags is not None and all(isinstance(tag, str) for tag in tags)
         else None,
-        **numbers.of(line, name),
+        **numbers.of_row(line, row),
     )
 
 

@@ -109,16 +109,6 @@ def scalar(row: Mapping[str, Any], key: str, fail: Fail) -> str | int | float | 
     return value
 
 
-def named(row: Mapping[str, Any], document: str | None, fail: Fail) -> str | int | float | None:
-    """The document that a row names; where no column of them was asked for, it need not name one."""
-    if document is not None and document not in row:
-        raise fail(f"expected a key {document!r}, found {', '.join(map(repr, row)) or 'none'}")
-    if document is not None and row[document] is None:
-        raise fail(f"{document!r}: expected a string or a number, found null")
-    name = scalar(row, document or "document", fail)
-    return string(name, f"{document or 'document'!r}", fail) if isinstance(name, str) else name
-
-
 def known_texts(names: Collection[str]) -> tuple[str, ...]:
     """The columns of texts that are known, of those that are there."""
     return next((texts for texts in TEXTS if set(texts) <= set(names)), ())
@@ -258,14 +248,27 @@ class DocumentNumbers:
     """The numbers of the documents that lines name: lines of one file that follow one another under one name.
 
     Args:
-        key: where they name it.
+        document: the key under which they have to name it; None: they may, as ``document``.
     """
 
-    def __init__(self, key: str = "document") -> None:
-        self._key = key
+    def __init__(self, document: str | None = None) -> None:
+        self._asked, self._key = document is not None, document or "document"
         self._number, self._path = -1, ""
         self._before: str | int | float | None = None
         self._seen: set[str | int | float] = set()
+
+    def named(self, line: Line, row: Mapping[str, Any]) -> str | int | float | None:
+        """The document that a row names; where no column of them was asked for, it need not name one."""
+        if self._asked and self._key not in row:
+            raise line.error(f"expected a key {self._key!r}, found {', '.join(map(repr, row)) or 'none'}")
+        if self._asked and row[self._key] is None:
+            raise line.error(f"{self._key!r}: expected a string or a number, found null")
+        name = scalar(row, self._key, line.error)
+        return string(name, repr(self._key), line.error) if isinstance(name, str) else name
+
+    def of_row(self, line: Line, row: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields of the example of a row, as `of` has them. Raises `CorpusError` for a row without a name."""
+        return self.of(line, self.named(line, row))
 
     def of(self, line: Line, name: str | int | float | None, *, repeat: bool = False) -> dict[str, Any]:
         """The fields of an example that say where it stands: the document of the next line, from 0; a line that names

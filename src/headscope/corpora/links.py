@@ -21,8 +21,6 @@ from headscope.corpora.jsonlines import (
     fields,
     json_object,
     label_of,
-    named,
-    scalar,
     string,
     strings,
 )
@@ -114,7 +112,7 @@ def linked(
     pictures = [None] * len(items) if images is None else images
     if len(pictures) != len(items):
         raise InputError(f"images: expected {len(items):,} pictures, one an item, found {len(pictures):,}")
-    numbers = range(len(items)) if documents is None else numbers_of(documents, len(items))
+    numbers = numbers_of(documents, len(items))
     examples: list[Example] = []
     for index, (item, given, picture, number) in enumerate(zip(items, links, pictures, numbers, strict=True)):
         place = f"items[{index}]"
@@ -216,12 +214,12 @@ def _texts(item: Any, place: str) -> dict[str, Any]:
     }
 
 
-def linked_of(line: Line, document: str | None, numbers: DocumentNumbers) -> Example:
+def linked_of(line: Line, numbers: DocumentNumbers) -> Example:
     """The example of a line with links. Raises `CorpusError` where it is none."""
     row = json_object(line)
     if "audio" in row:
         return of_object(row, line, numbers)
-    name = named(row, document, line.error)
+    name = numbers.named(line, row)
     picture = None
     if "image" in row:
         picture = Path(line.path).parent / string(row["image"], "'image'", line.error)
@@ -257,11 +255,11 @@ def negations(paths: Paths, *, strict: bool = False) -> Corpus:
     return json_lines(paths, negation_of, strict=strict)
 
 
-def negation_of(line: Line, _: str | None, documents: DocumentNumbers) -> Example:
+def negation_of(line: Line, documents: DocumentNumbers) -> Example:
     """The example of a line with a negation. Raises `CorpusError` where it is none."""
     fields = json_object(line)
     words = strings(fields.get("words"), "'words'", line.error)
-    places: dict[str, list[int]] = {}
+    places: dict[str, Any] = {}
     for key in ("cue", "scope"):
         value = fields.get(key)
         if not is_list(value) or (key == "cue" and not value):
@@ -271,10 +269,4 @@ def negation_of(line: Line, _: str | None, documents: DocumentNumbers) -> Exampl
             if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < len(words):
                 raise line.error(f"{key!r}: expected places from 0 to {len(words) - 1}, found {index!r}")
         places[key] = value
-    name = scalar(fields, "document", line.error)
-    return Example(
-        words=words,
-        cue=places["cue"],
-        scope=places["scope"],
-        **documents.of(line, name),
-    )
+    return Example(words=words, **places, **documents.of_row(line, fields))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 
@@ -30,14 +30,12 @@ from headscope.corpora.jsonlines import (
 )
 from headscope.corpora.linking import read_links
 from headscope.corpora.readers import times_of
-from headscope.corpora.rows import Replayed
+from headscope.corpora.rows import expect_rows, is_listed
 from headscope.corpora.sources import counted, suffix_of, walked
 from headscope.errors import CorpusError, InputError
 
 By = Literal["file", "folder"]
 """What is a document: each picture or sound, or those of a folder."""
-
-_LISTED = 6  # suffixes of other files that are named
 
 
 @dataclass(frozen=True)
@@ -201,22 +199,13 @@ def _of_items(source: Any, modality: Modality, columns: Columns, limit: int | No
     several = (
         f"a folder, a file, a list of {modality.noun}s or paths, or rows with a column {columns.media!r}"
     )
-    if is_mapping(source):
-        keys = ", ".join(map(repr, islice(source, _LISTED)))
-        raise InputError(f"{modality.kind}: expected {several}, found a dict with the keys {keys or 'none'}")
-    if not (isinstance(source, Iterable) or _is_listed(source)):
-        raise InputError(f"{modality.kind}: expected {several}, found {type(source).__name__}")
-    items = cast("Iterable[Any]", source)
-    if isinstance(items, Iterator):
-        items = Replayed(items)
+    items = expect_rows(source, modality.kind, several)
     names: Any = getattr(items, "column_names", None)
     if is_list(names) and columns.media not in names:
         there = ", ".join(map(repr, names))
         raise InputError(
             f"{modality.kind}: expected a column {columns.media!r}, found {there}; column= names it"
         )
-    if hasattr(items, "__len__") and not len(cast("Sequence[Any]", items)):
-        raise InputError(f"{modality.kind}: expected at least one {modality.noun}, found an empty list")
 
     def rows() -> Iterator[Row]:
         for index, item in enumerate(islice(_getters(items), limit)):
@@ -234,15 +223,9 @@ def _of_items(source: Any, modality: Modality, columns: Columns, limit: int | No
 
 def _getters(items: Iterable[Any]) -> Iterator[Callable[[], Any]]:
     """What gives each item. Those of a list are got one by one, so that one that cannot be got is only one."""
-    if _is_listed(items):
-        listed = cast("Sequence[Any]", items)
-        return (partial(listed.__getitem__, index) for index in range(len(listed)))
+    if is_listed(items):
+        return (partial(items.__getitem__, index) for index in range(len(items)))
     return (partial(_same, item) for item in items)
-
-
-def _is_listed(items: object) -> bool:
-    """Whether items can be counted and got one by one."""
-    return hasattr(items, "__len__") and hasattr(items, "__getitem__")
 
 
 def _same(item: Any) -> Any:
@@ -265,7 +248,7 @@ def _of_lines(lines: Iterable[Line]) -> Iterator[Row]:
 
 
 def _examples(rows: Iterable[Row], modality: Modality, columns: Columns) -> Iterator[Callable[[], Example]]:
-    documents = DocumentNumbers("document" if columns.by == "file" else "folder")
+    documents = DocumentNumbers(None if columns.by == "file" else "folder")
     return (partial(_example, line, row, modality, columns, documents) for line, row in rows)
 
 

@@ -115,7 +115,7 @@ def _example(
         number = documents.setdefault(_cell(row, columns.document, line.error), len(documents))
     return Example(
         text=texts[0],
-        pair=texts[1] if len(texts) == 2 else None,
+        pair=(*texts, None)[1],
         label=_label(row, columns.label, line.error),
         document=number,
         source=line.source,

@@ -18,7 +18,6 @@ from headscope.corpora.jsonlines import (
     json_object,
     keys_of,
     known_texts,
-    named,
     scalar,
     string,
 )
@@ -58,12 +57,11 @@ def prompts(paths: Paths, *, document: str | None = None, strict: bool = False) 
     return json_lines(paths, asked_of, document, strict=strict)
 
 
-def asked_of(line: Line, document: str | None, numbers: DocumentNumbers) -> Example:
+def asked_of(line: Line, numbers: DocumentNumbers) -> Example:
     """The example of a line with a prompt. Raises `CorpusError` where it is none."""
     row = json_object(line)
-    name = named(row, document, line.error)
     given, asked = _read(row, line.error)
-    return Example(**given, asked=asked, **numbers.of(line, name))
+    return Example(**given, asked=asked, **numbers.of_row(line, row))
 
 
 def prompt_of(row: object, fail: Fail) -> tuple[Any, dict[str, Any]]:

@@ -25,8 +25,6 @@ from headscope.corpora.jsonlines import (
     expect_text,
     fields,
     json_object,
-    named,
-    scalar,
     string,
     strings,
 )
@@ -128,7 +126,7 @@ def texts(
     >>> [(example.text, example.pair) for example in corpus]
     [('The cat sat.', 'It slept.'), ('A dog barked.', None)]
     """
-    numbers = range(len(items)) if documents is None else numbers_of(documents, len(items))
+    numbers = numbers_of(documents, len(items))
     examples = [text_of(item, index, numbers[index]) for index, item in enumerate(items)]
     if not examples:
         raise InputError("texts: expected at least one text, found an empty list")
@@ -146,8 +144,13 @@ def text_of(item: Any, index: int, document: int) -> Example:
     return Example(text=strings[0], pair=(*strings, None)[1], document=document, source=place)
 
 
-def numbers_of(documents: Sequence[str | int], count: int) -> list[int]:
-    """The numbers of the documents that texts name, from 0. Raises `InputError` for one that goes on later."""
+def numbers_of(documents: Sequence[str | int] | None, count: int) -> Sequence[int]:
+    """The numbers of the documents that texts name, from 0; each is one where they name none.
+
+    Raises `InputError` for one that goes on later.
+    """
+    if documents is None:
+        return range(count)
     names = list(documents)
     if len(names) != count:
         raise InputError(
@@ -197,16 +200,15 @@ def jsonl(
 
 def json_lines(
     paths: Paths,
-    read: Callable[[Line, str | None, DocumentNumbers], Example],
+    read: Callable[[Line, DocumentNumbers], Example],
     document: str | None = None,
     *,
     strict: bool,
 ) -> Corpus:
     """A corpus of JSON lines, of which `read` makes an example each; `document` is another key of the document."""
-    made = partial(examples_of, read, document)
     return Corpus.of_files(
         paths,
-        made,
+        partial(examples_of, read, document),
         strict=strict,
         expected="expected JSON objects, found blank lines only",
         documents=each_of(document, "line"),
@@ -274,18 +276,16 @@ class _LineReader:
 
 
 def examples_of(
-    read: Callable[[Line, str | None, DocumentNumbers], Example], document: str | None, lines: Iterable[Line]
+    read: Callable[[Line, DocumentNumbers], Example], document: str | None, lines: Iterable[Line]
 ) -> Iterator[Callable[[], Example]]:
     """One example a line of JSON."""
-    numbers = DocumentNumbers(document or "document")
-    return (partial(read, line, document, numbers) for line in lines if line.text.strip())
+    numbers = DocumentNumbers(document)
+    return (partial(read, line, numbers) for line in lines if line.text.strip())
 
 
-def _object(text: str | None, line: Line, document: str | None, numbers: DocumentNumbers) -> Example:
+def _object(text: str | None, line: Line, numbers: DocumentNumbers) -> Example:
     row = json_object(line)
-    name = named(row, document, line.error)
-    given = fields(row, text, line.error)
-    return Example(**given, **numbers.of(line, name))
+    return Example(**fields(row, text, line.error), **numbers.of_row(line, row))
 
 
 FRAME = 0.02
@@ -311,7 +311,7 @@ def spoken(paths: Paths, *, strict: bool = False) -> Corpus:
     return json_lines(paths, _read, strict=strict)
 
 
-def _read(line: Line, _: str | None, documents: DocumentNumbers) -> Example:
+def _read(line: Line, documents: DocumentNumbers) -> Example:
     return of_object(json_object(line), line, documents)
 
 
@@ -322,13 +322,12 @@ def of_object(fields: Mapping[str, Any], line: Line, documents: DocumentNumbers)
         raise line.error(f"'audio': expected a WAV file, found nothing at {audio}")
     words = strings(fields.get("words"), "'words'", line.error)
     times = times_of(fields.get("times"), len(words), line)
-    name = scalar(fields, "document", line.error)
     return Example(
         words=words,
         audio=audio,
         times=times,
         links=[heard_in(index, begin, end) for index, (begin, end) in enumerate(times)],
-        **documents.of(line, name),
+        **documents.of_row(line, fields),
     )
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Generic, TypeVar, cast
+from itertools import islice
+from typing import Any, Generic, TypeGuard, TypeVar, cast
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from headscope.corpora.files import Line
 from headscope.errors import CorpusError, InputError
 
 T = TypeVar("T")
+
+_LISTED = 6  # keys that are named
 
 
 class MemoryRow(Line):
@@ -44,6 +47,25 @@ class Replayed(Generic[T]):
                 self._held.append(next(self._source))
             except StopIteration:
                 return
+
+
+def expect_rows(rows: Any, name: str, expected: str) -> Any:
+    """What gives rows, or other items, again and again. Raises `InputError` for anything else, and for none."""
+    if is_mapping(rows):
+        keys = ", ".join(map(repr, islice(rows, _LISTED))) or "none"
+        raise InputError(f"{name}: expected {expected}, found a dict with the keys {keys}; name one split")
+    if hasattr(rows, "__next__"):
+        return Replayed[Any](rows)
+    if not hasattr(rows, "__iter__") and not is_listed(rows):
+        raise InputError(f"{name}: expected {expected}, found {type(rows).__name__}")
+    if is_listed(rows) and not len(rows):
+        raise InputError(f"{name}: expected at least one, found none")
+    return rows
+
+
+def is_listed(items: object) -> TypeGuard[Sequence[Any]]:
+    """Whether items can be counted and got one by one."""
+    return hasattr(items, "__len__") and hasattr(items, "__getitem__")
 
 
 class ColumnTable:

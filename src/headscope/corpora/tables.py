@@ -22,7 +22,6 @@ from headscope.corpora.jsonlines import (
     each_of,
     json_object,
     known_texts,
-    named,
     string,
     undecided,
 )
@@ -108,7 +107,7 @@ def table(
 def _examples(
     rows: Rows, text: str | None, pair: str | None, document: str | None, lines: Iterable[Line]
 ) -> Iterator[Callable[[], Example]]:
-    numbers = DocumentNumbers(document or "document")
+    numbers = DocumentNumbers(document)
     columns: tuple[str, ...] = ()
     path = ""
     for line, row in rows(lines):
@@ -120,23 +119,21 @@ def _examples(
             path, columns = line.path, text_columns(list(row), text, pair, fail, "text=, --text-field")
             if document is not None and document not in row:
                 raise fail(f"expected a column {document!r}, found {', '.join(map(repr, row))}")
-        yield partial(_example, line, row, columns, document, numbers)
+        yield partial(_example, line, row, columns, numbers)
 
 
 def _example(
     line: Line,
     row: Mapping[str, Any],
     columns: tuple[str, ...],
-    document: str | None,
     numbers: DocumentNumbers,
 ) -> Example:
     texts = [string(row[column], f"{column!r}", line.error) for column in columns]
-    name = named(row, document, line.error)
     return Example(
         text=texts[0],
-        pair=texts[1] if len(texts) == 2 else None,
+        pair=(*texts, None)[1],
         undecided=undecided(row),
-        **numbers.of(line, name),
+        **numbers.of_row(line, row),
     )
 
 

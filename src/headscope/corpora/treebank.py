@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple
 
 from conllu.exceptions import ParseException
 from conllu.parser import DEFAULT_FIELDS, parse_dict_value, parse_id_value, parse_int_value
 
 from headscope.core.counts import plural
+from headscope.core.kinds import is_tuple
 from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.example import Example, Unmatched, mentions, withheld
@@ -262,9 +263,9 @@ def _check_ranges(
     before = (0, "-", 0)
     for token, line in both:
         number = token["id"]
-        if not isinstance(number, tuple) or cast("tuple[Any, ...]", number)[1] != "-":
+        if not is_tuple(number) or number[1] != "-":
             continue
-        first, _, last = span = cast("tuple[int, str, int]", number)
+        first, _, last = span = number
         if not 1 <= first <= last <= count:
             raise fail(line, f"expected a range of the {plural(count, 'word')} here, found {first}-{last}")
         if first <= before[2]:
@@ -277,12 +278,13 @@ def _entities(tokens: Sequence[Mapping[str, Any]]) -> list[tuple[int, int, str]]
     """What ``Entity=`` says, and of which words: from which up to which."""
     entities: list[tuple[int, int, str]] = []
     for token in tokens:
-        number, misc = token["id"], cast("Mapping[str, str]", token["misc"] or {})
+        number: Any = token["id"]
+        misc: Mapping[str, str] = token["misc"] or {}
         if isinstance(number, int):
-            entities.append((number - 1, number, misc.get("Entity") or ""))
+            start, end = number - 1, number
         else:  # a range of words, or an empty node behind a word
             start, end = (number[0] - 1, number[2]) if number[1] == "-" else (number[0], number[0])
-            entities.append((start, end, misc.get("Entity") or ""))
+        entities.append((start, end, misc.get("Entity") or ""))
     return entities
 
 
@@ -409,10 +411,8 @@ def _on_surface(example: Example, tokens: Sequence[Mapping[str, Any]]) -> Exampl
     group = list(range(len(example.words)))
     forms: dict[int, str] = {}
     for token in tokens:
-        if not isinstance(token["id"], tuple):
-            continue
-        number = cast(tuple[int, str, int], token["id"])
-        if number[1] == "-":
+        number = token["id"]
+        if is_tuple(number) and number[1] == "-":
             first, last = number[0] - 1, number[2] - 1
             group[first : last + 1] = [first] * (last + 1 - first)
             forms[first] = str(token["form"])
@@ -431,7 +431,8 @@ def _on_surface(example: Example, tokens: Sequence[Mapping[str, Any]]) -> Exampl
 
     heads: list[int] | None = pick(example.heads)
     spans = example.mentions
-    return Example(
+    return replace(
+        example,
         words=[forms.get(start, example.words[start]) for start in starts],
         heads=None if heads is None else [head if head < 0 else where[head] for head in heads],
         relations=pick(example.relations),
@@ -440,10 +441,6 @@ def _on_surface(example: Example, tokens: Sequence[Mapping[str, Any]]) -> Exampl
         mentions=None
         if spans is None
         else [type(span)(where[span.start], where[span.end - 1] + 1, span.cluster) for span in spans],
-        document=example.document,
-        document_known=example.document_known,
-        source=example.source,
-        name=example.name,
         spaces=None
         if example.spaces is None
         else [example.spaces[end - 1] for end in (*starts[1:], len(group))],

@@ -9,6 +9,7 @@ of no sentence.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from headscope.measures.lexicon import lexicon
 from headscope.measures.measure import Measure, by_name, pair_measure, row_measure
 
 _ONE, _TWO = ("vig2018patterns", "vig2019demo"), ("vig2019inner", "vig2019demo")
+_part_two = partial(pair_measure, source="Vig 2019, part 2", keys=_TWO)
+
 SINK_TOKENS = 128
 """A sink is judged on inputs of so many tokens, at least: in short ones uniform attention gives the first one much."""
 
@@ -147,12 +150,10 @@ def _sentence(tokens: Tokens, queries: Ints) -> Bools:
     return (text[queries, None] == text) & (text[queries] >= 0)[:, None]
 
 
-@pair_measure(
+@_part_two(
     "own_sentence",
     "Mean share of the attention of a token of a text that goes to tokens of its own text, itself included.",
     title="own sentence",
-    source="Vig 2019, part 2",
-    keys=_TWO,
 )
 def own_sentence(tokens: Tokens, queries: Ints) -> np.ndarray:
     """All tokens of the own sentence, special ones left out.
@@ -163,12 +164,10 @@ def own_sentence(tokens: Tokens, queries: Ints) -> np.ndarray:
     return _sentence(tokens, queries)
 
 
-@pair_measure(
+@_part_two(
     "other_sentence",
     "Mean share of the attention of a token of a text that goes to tokens of the other text.",
     title="other sentence",
-    source="Vig 2019, part 2",
-    keys=_TWO,
 )
 def other_sentence(tokens: Tokens, queries: Ints) -> np.ndarray:
     """All tokens of the other sentence, special ones left out.
@@ -179,12 +178,10 @@ def other_sentence(tokens: Tokens, queries: Ints) -> np.ndarray:
     return (text[queries, None] != text) & (text[queries] >= 0)[:, None] & (text >= 0)
 
 
-@pair_measure(
+@_part_two(
     "a_to_b",
     "Mean share of the attention of a token of text A that goes to tokens of text B.",
     title="A to B",
-    source="Vig 2019, part 2",
-    keys=_TWO,
 )
 def a_to_b(tokens: Tokens, queries: Ints) -> np.ndarray:
     """From the tokens of text A to those of text B, special ones left out. Not in causal models, where A comes first.
@@ -194,12 +191,10 @@ def a_to_b(tokens: Tokens, queries: Ints) -> np.ndarray:
     return _between(tokens, queries, 0, 1)
 
 
-@pair_measure(
+@_part_two(
     "b_to_a",
     "Mean share of the attention of a token of text B that goes to tokens of text A.",
     title="B to A",
-    source="Vig 2019, part 2",
-    keys=_TWO,
 )
 def b_to_a(tokens: Tokens, queries: Ints) -> np.ndarray:
     """From the tokens of text B to those of text A, special ones left out.

@@ -9,6 +9,7 @@ was, of the words after the picture; the rest of their attention is on special t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 
@@ -268,7 +269,7 @@ SOUNDS: Mapping[str, Measure] = by_name(diagonality, distance_seconds, locality_
 """The group ``sounds``."""
 
 
-_CHEN = ("chen2024",)
+_answers = partial(pair_measure, source="Chen et al. 2024, §3: attention allocation", keys=("chen2024",))
 
 
 def speaking(tokens: Tokens) -> Bools:
@@ -283,14 +284,12 @@ def _to(tokens: Tokens, queries: Ints, keys: Bools) -> Bools:
     return speaking(tokens)[queries, None] & keys
 
 
-@pair_measure(
+@_answers(
     "to_image",
     "Mean share of the attention of a generated word that goes to the picture; where nothing was generated, of a word "
     "after the picture.",
     title="to the picture",
     needs=("image",),
-    source="Chen et al. 2024, §3: attention allocation",
-    keys=_CHEN,
 )
 def to_image(tokens: Tokens, queries: Ints) -> np.ndarray:
     """All tokens of the class `image`.
@@ -301,14 +300,12 @@ def to_image(tokens: Tokens, queries: Ints) -> np.ndarray:
     return _to(tokens, queries, mask(tokens, "image"))
 
 
-@pair_measure(
+@_answers(
     "to_question",
     "Mean share of the attention of a generated word that goes to the words of the prompt; where nothing was "
     "generated, of a word after the picture, itself included.",
     title="to the question",
     needs=("question",),
-    source="Chen et al. 2024, §3: attention allocation",
-    keys=_CHEN,
 )
 def to_question(tokens: Tokens, queries: Ints) -> np.ndarray:
     """All tokens of the class `question`: the text before and after a picture, without special tokens.
@@ -319,13 +316,11 @@ def to_question(tokens: Tokens, queries: Ints) -> np.ndarray:
     return _to(tokens, queries, mask(tokens, "question"))
 
 
-@pair_measure(
+@_answers(
     "to_written",
     "Mean share of the attention of a generated word that goes to what was generated so far, itself included.",
     title="to its own words",
     needs=("generated",),
-    source="Chen et al. 2024, §3: attention allocation",
-    keys=_CHEN,
 )
 def to_written(tokens: Tokens, queries: Ints) -> np.ndarray:
     """The words generated so far; a word's own row is the one that goes on after it.

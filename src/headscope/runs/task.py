@@ -309,12 +309,12 @@ def objective_of(counts: Mapping[str, int]) -> str | None:
     return names[0] if names else None
 
 
-def route(counts: Mapping[str, int], prefix: str = _ROUTE) -> str:
+def route(counts: Mapping[str, int]) -> str:
     """How attention calls were reduced, of counts of sums.
 
     ``blocks of rows``, ``a fused kernel``, ``whole maps (…)`` or ``mixed (…)``.
     """
-    calls = Counter({name.removeprefix(prefix): n for name, n in counts.items() if name.startswith(prefix)})
+    calls = Counter({name.removeprefix(_ROUTE): n for name, n in counts.items() if name.startswith(_ROUTE)})
     if len(calls) == 1:
         return next(iter(calls))
     return f"mixed ({', '.join(f'{name}: {count} calls' for name, count in calls.most_common())})"
