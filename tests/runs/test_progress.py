@@ -64,7 +64,8 @@ def worked(
     """What stderr has of a run of an input a second, in its lines."""
     now = [1000.0]
     monkeypatch.setattr("sys.stderr", err)
-    monkeypatch.setattr("time.time", lambda: now[0])
+    for clock in ("time.time", "tqdm.std.time"):
+        monkeypatch.setattr(clock, lambda: now[0])
     with bar([], limit, True, "measuring") as shown:
         for _ in range(seconds):
             now[0] += 1
@@ -89,7 +90,8 @@ def test_of_an_unknown_length_too_and_a_short_run_says_nothing(monkeypatch: pyte
 def test_what_an_earlier_run_did_does_not_count_for_the_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     err, now = io.StringIO(), [1000.0]
     monkeypatch.setattr("sys.stderr", err)
-    monkeypatch.setattr("time.time", lambda: now[0])
+    for clock in ("time.time", "tqdm.std.time"):
+        monkeypatch.setattr(clock, lambda: now[0])
     with bar([], 600, True, "measuring") as shown:
         for inputs in range(0, 300, 100):
             now[0] += 30

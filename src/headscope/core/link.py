@@ -15,7 +15,7 @@ import numpy as np
 
 from headscope.core.arrays import Bools, Ints
 from headscope.core.kinds import is_list, is_list_or_tuple
-from headscope.core.region import Region
+from headscope.core.region import Region, shown
 from headscope.core.tokens import Tokens, strip_markers
 from headscope.core.validation import expect, expect_fields, from_zero
 from headscope.errors import InputError
@@ -180,10 +180,10 @@ def as_links(given: AnyLinks, *, unit: Unit = "tokens", label: str = "link") -> 
             links.append(item)
             continue
         if not is_list_or_tuple(item) or len(item) != 2:
-            raise InputError(f"{place}: expected a Link or a pair (source, target), found {_shown(item)}")
+            raise InputError(f"{place}: expected a Link or a pair (source, target), found {shown(item)}")
         source, target = (_end(end, place) for end in item)
         if isinstance(target, Named):
-            raise InputError(f"{place}: expected {_ENDS}, found {_shown(target.name)}")
+            raise InputError(f"{place}: expected {_ENDS}, found {shown(target.name)}")
         links.append(Link(source, (target,), label, unit=unit, place=place))
     return links
 
@@ -222,7 +222,7 @@ def _end(end: Any, place: str) -> End:
     elif is_list_or_tuple(end) and len(end) in (2, 3):
         start, stop, text = (*end, "a")[:3]
     else:
-        raise InputError(f"{place}: expected {_ENDS}, found {_shown(end)}")
+        raise InputError(f"{place}: expected {_ENDS}, found {shown(end)}")
     integers = all(
         isinstance(bound, int | np.integer) and not isinstance(bound, bool) for bound in (start, stop)
     )
@@ -233,11 +233,6 @@ def _end(end: Any, place: str) -> End:
     if text not in get_args(Side):
         raise InputError(f"{place}: expected text 'a' or 'b', found {text!r}")
     return Span(int(start), int(stop), text)
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:60]}…"
 
 
 OUT_OF_SIGHT = "the model sees nothing of it, or less than half a patch"

@@ -185,7 +185,7 @@ def _numbers(value: Any, name: str, words: str) -> Floats:
         isinstance(number, bool | np.bool_) for number in _flat(value)
     )
     if not numbers or array.dtype.kind not in "iuf" or not array.size or not np.isfinite(array).all():
-        raise InputError(f"{name}: expected {words}, found {_shown(value)}")
+        raise InputError(f"{name}: expected {words}, found {shown(value)}")
     return array.astype(np.float64)
 
 
@@ -202,11 +202,11 @@ def _box(value: Any) -> Box:
     words = "left, top, right and bottom in pixels"
     array = _numbers(value, "box", words)
     if array.shape != (4,):
-        raise InputError(f"box: expected {words}, found {_shown(value)}")
+        raise InputError(f"box: expected {words}, found {shown(value)}")
     left, top, right, bottom = array.tolist()
     if not (left < right and top < bottom):
         raise InputError(
-            f"box: expected {words}, left before right and top before bottom, found {_shown(value)}"
+            f"box: expected {words}, left before right and top before bottom, found {shown(value)}"
         )
     return left, top, right, bottom
 
@@ -218,7 +218,7 @@ def _polygons(value: Any) -> tuple[Polygon, ...]:
         else []
     )
     if not given:
-        raise InputError(f"polygons: expected a list of polygons, found {_shown(value)}")
+        raise InputError(f"polygons: expected a list of polygons, found {shown(value)}")
     polygons: list[Polygon] = []
     for index, polygon in enumerate(given):
         name, words = f"polygons[{index}]", "[x, y, x, y, …] of three corners or more, or (x, y) each"
@@ -226,7 +226,7 @@ def _polygons(value: Any) -> tuple[Polygon, ...]:
         if corners.ndim == 1 and corners.size % 2 == 0:
             corners = corners.reshape(-1, 2)
         if corners.ndim != 2 or corners.shape[1] != 2 or len(corners) < 3:
-            raise InputError(f"{name}: expected {words}, found {_shown(polygon)}")
+            raise InputError(f"{name}: expected {words}, found {shown(polygon)}")
         if (np.ptp(corners, 0) == 0).any():
             raise InputError(f"{name}: expected a polygon with an area, found a line")
         polygons.append(tuple((x, y) for x, y in corners.tolist()))
@@ -249,7 +249,7 @@ def _runs(value: Any) -> Runs:
         if array.ndim != 2 or array.dtype != np.bool_:
             raise InputError(
                 "mask: expected true or false [row column], COCO's {'size', 'counts'} or a path, found "
-                f"{f'{array.dtype} {array.shape}' if isinstance(value, np.ndarray) else _shown(value)}"
+                f"{f'{array.dtype} {array.shape}' if isinstance(value, np.ndarray) else shown(value)}"
             )
         runs = Runs.of(array)
     if sum(runs.counts[1::2]) == 0:
@@ -262,13 +262,13 @@ def _of_coco(value: Mapping[str, Any]) -> Runs:
     size, counts = value.get("size"), value.get("counts")
     sides = size if is_list_or_tuple(size) else ()
     if len(sides) != 2 or any(type(side) is not int or side < 1 for side in sides):
-        raise InputError(f"mask: expected 'size': [height, width], found {_shown(size)}")
+        raise InputError(f"mask: expected 'size': [height, width], found {shown(size)}")
     if isinstance(counts, bytes):
         counts = counts.decode("ascii", "replace")
     lengths = _uncompressed(counts) if isinstance(counts, str) else counts
     if not is_list_or_tuple(lengths) or any(type(length) is not int or length < 0 for length in lengths):
         raise InputError(
-            f"mask: expected 'counts': whole numbers, or COCO's string of them, found {_shown(counts)}"
+            f"mask: expected 'counts': whole numbers, or COCO's string of them, found {shown(counts)}"
         )
     height, width = sides
     if height * width > MOST:
@@ -354,6 +354,7 @@ def _edges(pixels: Bools) -> list[list[float]]:
     return lines
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A value in few characters."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:60]}…"

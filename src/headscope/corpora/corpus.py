@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from copy import copy
 from functools import partial
 from hashlib import blake2b
-from typing import Annotated, Protocol
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 
@@ -100,37 +100,22 @@ class Corpus:
         paths: Paths | Files,
         read: Callable[[Iterable[Line]], Read],
         *,
-        expected: str,
-        documents: str,
-        pack: int | None = None,
-        strict: bool = False,
-        kind: Kind = "text",
         suffixes: Sequence[str] = (),
         records: bool = False,
+        **more: Any,
     ) -> Corpus:
         """What `read` makes of the lines of some files.
 
         Args:
             paths: a file or several, or these as they have been looked at.
             read: gives examples, or what makes one each.
-            expected: the error where there is no example, such as "expected text, found blank lines only".
-            documents, pack, kind: as in the attributes.
-            strict: refuse examples that are broken, instead of leaving them out.
             suffixes: of the files that are read of a folder.
             records: whether arrays of JSON are read as JSON lines are.
+            more: what a corpus is made with besides (`pack`, `strict`, `kind`, `documents`), and `expected`, the error
+                where there is no example, such as "expected text, found blank lines only".
         """
         files = paths if isinstance(paths, Files) else Files(paths, suffixes, records=records)
-        return cls(
-            files.name,
-            partial(read, files),
-            pack=pack,
-            files=files,
-            strict=strict,
-            expected=expected,
-            documents=documents,
-            kind=kind,
-            unread=files.unread,
-        )
+        return cls(files.name, partial(read, files), files=files, unread=files.unread, **more)
 
     def __repr__(self) -> str:
         option = f"pack={self.pack}" if self.kind == "text" else f"kind={self.kind!r}"

@@ -139,7 +139,7 @@ class Files:
         with opened(path, self.forms[path]) as (content, file):
             number = 1
             while line := read_part(content, part) if part else content.readline(LONGEST_LINE + 1):
-                if len(line) > LONGEST_LINE:
+                if not part and len(line) > LONGEST_LINE:
                     longest = f"expected lines of at most {LONGEST_LINE:,} bytes"
                     raise CorpusError(path, number, f"{longest}, found a longer one; part it into several")
                 text = decoded(line, path, number, before, before - begin, end=not part)

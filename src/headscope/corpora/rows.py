@@ -58,7 +58,7 @@ def expect_rows(rows: Any, name: str, expected: str) -> Any:
         return Replayed[Any](rows)
     if not hasattr(rows, "__iter__") and not is_listed(rows):
         raise InputError(f"{name}: expected {expected}, found {type(rows).__name__}")
-    if is_listed(rows) and not len(rows):
+    if hasattr(rows, "__len__") and not len(rows):
         raise InputError(f"{name}: expected at least one, found none")
     return rows
 
