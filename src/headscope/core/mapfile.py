@@ -31,12 +31,9 @@ ARRAYS = (*FIELDS, *PLACES)
 def write(maps: Any, path: str | os.PathLike[str]) -> None:
     """Write `headscope.AttentionMaps` to a ``.safetensors`` file, exactly, in their own dtype."""
     arrays: dict[str, np.ndarray[Any, Any]] = {}
-    for number, layer in zip(maps.index, maps.layers, strict=True):
-        arrays[f"layer.{number}"] = np.ascontiguousarray(layer)
-    for number, row in zip(maps.index, maps.sink or (), strict=False):
-        arrays[f"sink.{number}"] = np.ascontiguousarray(row)
-    for number, layer in zip(maps.index, maps.signed or (), strict=False):
-        arrays[f"signed.{number}"] = np.ascontiguousarray(layer)
+    for name, layers in (("layer", maps.layers), ("sink", maps.sink), ("signed", maps.signed)):
+        for number, layer in zip(maps.index, layers or (), strict=False):
+            arrays[f"{name}.{number}"] = np.ascontiguousarray(layer)
     shared = {id(seen): seen for seen in maps.visible or ()}
     for number, seen in enumerate(shared.values()):
         arrays[f"visible.{number}"] = np.ascontiguousarray(seen)

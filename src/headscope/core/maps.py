@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from headscope.core import words as _words
 from headscope.core.arrays import AnyFloats, Bools
 from headscope.core.counts import layers_by_heads
 from headscope.core.heads import AnyHead, Head
+from headscope.core.kinds import is_list_or_tuple, is_mapping
 from headscope.core.mapfile import write
 from headscope.core.tokens import Tokens
 from headscope.core.validation import Number, validated
@@ -288,17 +289,16 @@ def _locked(array: Any) -> Any:
 
 
 def _layers(weights: Any) -> list[AnyFloats]:
-    if hasattr(weights, "attentions") or isinstance(weights, Mapping):
-        kind = type(cast("object", weights)).__name__
+    if hasattr(weights, "attentions") or is_mapping(weights):
+        kind = type(weights).__name__
         raise InputError(f"weights: expected arrays, found {kind}; pass outputs.attentions")
-    if isinstance(weights, (list, tuple)):
-        given = cast("Sequence[Any]", weights)
-        if not given:
+    if is_list_or_tuple(weights):
+        if not weights:
             raise ShapeError(
                 "axis layer: expected at least one layer, found (); pass outputs.attentions of a model called with "
                 'output_attentions=True and attn_implementation="eager"'
             )
-        return [_layer(number, _array(layer, f"layer {number}")) for number, layer in enumerate(given)]
+        return [_layer(number, _array(layer, f"layer {number}")) for number, layer in enumerate(weights)]
     array = _array(weights, "weights")
     if array.ndim == 5 and array.shape[1] == 1:
         array = array[:, 0]

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import io
-import os
 import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from headscope.core.arrays import Bools, Bytes
 from headscope.core.failures import reason
+from headscope.core.kinds import is_path
 from headscope.core.lazy import module
 from headscope.core.tokens import Picture
 from headscope.errors import HeadscopeWarning, InputError
@@ -33,8 +33,8 @@ def picture_of(image: Any) -> Picture:
     """
     if isinstance(image, Picture):
         return image
-    if isinstance(image, str | os.PathLike):
-        path = Path(cast("str | os.PathLike[str]", image))
+    if is_path(image):
+        path = Path(image)
         with _opened(path, str(path)) as opened:
             return Picture(_pixels(opened, str(path)), path.name)
     if isinstance(image, bytes):

@@ -57,18 +57,22 @@ def _maps(header: Mapping[str, str], arrays: Mapping[str, Any]) -> AttentionMaps
     query, key = (tokens_of(described, arrays, side) for side in ("query", "key"))
     index: list[int] = described["index"]
     shared: list[int] | None = described.get("visible")
+
+    def layers(name: str) -> Any:
+        return [arrays[f"{name}.{number}"] for number in index] if f"{name}.{index[0]}" in arrays else None
+
     return AttentionMaps(
-        [arrays[f"layer.{number}"] for number in index],
+        layers("layer") or (),
         query,
         key,
         described["kind"],
         described["causal"],
-        [arrays[f"sink.{number}"] for number in index] if f"sink.{index[0]}" in arrays else None,
+        layers("sink"),
         index,
         described["partial"],
         described["meta"],
         None if shared is None else [arrays[f"visible.{number}"] for number in shared],
-        [arrays[f"signed.{number}"] for number in index] if f"signed.{index[0]}" in arrays else None,
+        layers("signed"),
     )
 
 

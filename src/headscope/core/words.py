@@ -7,6 +7,7 @@ mean; `rows="first"` does the same.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -60,12 +61,12 @@ def words(tokens: Tokens) -> Tokens:
     last = np.append(first[1:], len(tokens)) - 1
     offsets = tokens.offsets
     mute = silent(tokens, word)
-    return Tokens(
-        [joined(word_pieces) for word_pieces in pieces],
+    return replace(
+        tokens.take(first),
+        pieces=[joined(word_pieces) for word_pieces in pieces],
+        ids=None,
+        type_ids=None,
         offsets=None if offsets is None else np.stack([offsets[first, 0], offsets[last, 1]], -1),
-        special_mask=None if tokens.special_mask is None else tokens.special_mask[first],
-        word_ids=None if tokens.word_ids is None else tokens.word_ids[first],
-        sequence_ids=None if tokens.sequence_ids is None else tokens.sequence_ids[first],
         classes={name: np.logical_and.reduceat(mask | mute, first) for name, mask in tokens.classes.items()}
         if len(first)
         else {},
@@ -75,9 +76,6 @@ def words(tokens: Tokens) -> Tokens:
             "".join(tokens.texts[start : end + 1])
             for start, end in zip(first.tolist(), last.tolist(), strict=True)
         ],
-        picture=tokens.picture,
-        boxes=None if tokens.boxes is None else tokens.boxes[first],
-        sound=tokens.sound,
         times=None if tokens.times is None else np.stack([tokens.times[first, 0], tokens.times[last, 1]], -1),
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from headscope.core.conversations import ANSWERS
 from headscope.core.failures import reason
@@ -16,7 +16,7 @@ from headscope.core.lazy import module
 from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus, Pack
 from headscope.corpora.example import Example
-from headscope.corpora.files import Files, Line
+from headscope.corpora.files import Files, Line, paths_in
 from headscope.corpora.jsonlines import (
     KINDS,
     LABELS,
@@ -93,7 +93,7 @@ def dataset(
     """
     read = partial(_examples, text, document)
     more: dict[str, Any] = {"pack": pack, "strict": strict, "documents": each_of(document, "row")}
-    paths = _paths(rows)
+    paths = paths_in(rows)
     if paths is not None:
         files = Files(paths, TABLES, rows=True)
         for path in files.paths:
@@ -117,17 +117,6 @@ def dataset(
         ),
         **more,
     )
-
-
-def _paths(rows: Any) -> list[str | Path] | None:
-    """The paths that rows are, or consist of; None for others."""
-    if isinstance(rows, str | Path):
-        return [rows]
-    if isinstance(rows, list | tuple) and rows:
-        items = cast("Sequence[Any]", rows)
-        if all(isinstance(item, str | Path) for item in items):
-            return list(items)
-    return None
 
 
 def _checked(rows: Any, text: str | None, document: str | None) -> Iterable[Any]:

@@ -9,6 +9,7 @@ from functools import partial
 from importlib import resources
 from pathlib import Path
 
+from headscope.core.kinds import is_list_or_tuple, is_path
 from headscope.corpora.arrays import elements, is_array
 from headscope.corpora.sources import STDIN, Line, Lines, expanded, form_of, opened, readable, suffix_of
 from headscope.errors import CorpusError, InputError
@@ -25,6 +26,12 @@ memory for it.
 """
 
 _PART = 1 << 16  # bytes that are read at once of a line that may be longer than a line
+
+
+def paths_in(source: object) -> list[str] | None:
+    """The paths that something is, or consists of; None for anything else."""
+    items = [source] if is_path(source) else source if is_list_or_tuple(source) else ()
+    return [os.fspath(item) for item in items] if items and all(map(is_path, items)) else None
 
 
 class WordError(InputError):

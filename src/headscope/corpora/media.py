@@ -14,11 +14,11 @@ from typing import Any, Literal
 import numpy as np
 
 from headscope.core.failures import reason
-from headscope.core.kinds import is_list, is_list_or_tuple, is_mapping, is_path
+from headscope.core.kinds import is_list, is_mapping, is_path
 from headscope.core.tokens import Kind
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.example import Example
-from headscope.corpora.files import Line, Listed
+from headscope.corpora.files import Line, Listed, paths_in
 from headscope.corpora.jsonlines import (
     DocumentNumbers,
     each_of,
@@ -110,7 +110,7 @@ def corpus_of(source: Any, modality: Modality, columns: Columns, limit: int | No
         string(columns.ask, "text", InputError)
     if modality.is_one(source):
         source = [source]
-    paths = _paths(source)
+    paths = paths_in(source)
     if paths is None:
         return _of_items(source, modality, columns, limit, strict)
     if all(suffix_of(path) in (".jsonl", ".json") for path in paths):
@@ -123,7 +123,7 @@ def corpus_of(source: Any, modality: Modality, columns: Columns, limit: int | No
             kind=modality.kind,
             records=True,
         )
-    return _of_paths(paths, modality, columns, limit, strict)
+    return _of_paths([*map(Path, paths)], modality, columns, limit, strict)
 
 
 def packaged(corpus: Corpus, name: str) -> Corpus:
@@ -135,12 +135,6 @@ def packaged(corpus: Corpus, name: str) -> Corpus:
             yield replace(example, source=file.name)
 
     return Corpus(name, read, documents="each file", kind=corpus.kind)
-
-
-def _paths(source: Any) -> list[Path] | None:
-    """The paths that a source is, or consists of; None for another source."""
-    items = [source] if is_path(source) else source if is_list_or_tuple(source) else []
-    return [Path(item) for item in items] if items and all(map(is_path, items)) else None
 
 
 def _of_paths(

@@ -18,9 +18,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar, cast
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from headscope.core.arrays import Arrays
+from headscope.core.kinds import is_list, is_mapping
 from headscope.errors import HeadscopeWarning, InputError, RunError
 from headscope.runs.read import ReadBlocks
 from headscope.runs.safefile import BrokenFileError, apart, decode, naming, write
@@ -319,8 +320,8 @@ def difference(expected: Any, actual: Any) -> str:
 
 
 def _leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, Mapping):
-        for key, item in cast(Mapping[str, Any], value).items():
+    if is_mapping(value):
+        for key, item in value.items():
             yield from _leaves(f"{name}.{key}" if name else key, item)
     else:
         yield name, value
@@ -329,7 +330,7 @@ def _leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 def _shown(value: Any) -> str:
     if value is None:
         return "none"
-    text = ", ".join(map(str, cast(list[Any], value))) if isinstance(value, list) else str(value)
+    text = ", ".join(map(str, value)) if is_list(value) else str(value)
     return text if len(text) <= 200 else f"{text[:200]}…"
 
 
