@@ -163,7 +163,7 @@ def test_reading_what_is_no_dataset(tmp_path: Path) -> None:
     for name, message in (
         ("none.nc", "no such file"),
         ("bad.nc", "not a netCDF file"),
-        ("heads.csv", "expected a .nc file"),
+        ("heads.csv", "ends in .nc, found .csv"),
     ):
         with pytest.raises(InputError, match=message):
             read(tmp_path / name)

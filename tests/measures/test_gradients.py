@@ -7,7 +7,9 @@ import numpy as np
 import headscope as hs
 from headscope.core.tokens import Tokens
 from headscope.measures.choose import choose
-from headscope.measures.gradients import CLS, FIGURE_3, OTHERS, PUNCTUATION, SEP
+from headscope.measures.gradients import FIGURE_3
+
+SEP, CLS, PUNCTUATION, OTHERS = FIGURE_3
 
 
 def tokens() -> Tokens:

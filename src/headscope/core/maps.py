@@ -94,11 +94,8 @@ class AttentionMaps:
         signed = None if self.signed is None else tuple(_locked(layer) for layer in self.signed)
         if signed is not None and [one.shape for one in signed] != [layer.shape for layer in layers]:
             raise ShapeError("signed: expected one [head query key] array a layer, as the weights are")
-        object.__setattr__(self, "layers", layers)
-        object.__setattr__(self, "signed", signed)
-        object.__setattr__(self, "sink", sink)
-        object.__setattr__(self, "index", index)
-        object.__setattr__(self, "visible", None if visible is None else tuple(visible))
+        shown = None if visible is None else tuple(visible)
+        self.__dict__.update(layers=layers, signed=signed, sink=sink, index=index, visible=shown)
 
     @property
     def weights(self) -> AnyFloats:

@@ -92,9 +92,11 @@ class Region:
             raise InputError(
                 f"region: expected one of box, polygons and mask, found {' and '.join(shapes) or 'none'}"
             )
-        object.__setattr__(self, "box", None if box is None else _box(box))
-        object.__setattr__(self, "polygons", None if polygons is None else _polygons(polygons))
-        object.__setattr__(self, "mask", None if mask is None else _runs(mask))
+        self.__dict__.update(
+            box=None if box is None else _box(box),
+            polygons=None if polygons is None else _polygons(polygons),
+            mask=None if mask is None else _runs(mask),
+        )
 
     def __repr__(self) -> str:
         if self.box is not None:

@@ -421,7 +421,9 @@ def _on_surface(example: Example, tokens: Sequence[Mapping[str, Any]]) -> Exampl
     where = [index[start] for start in group]
     main = [
         next(
-            word for word in range(len(group)) if group[word] == start and _outside(above[word], group, start)
+            word
+            for word in range(len(group))
+            if group[word] == start and (above[word] < 0 or group[above[word]] != start)
         )
         for start in starts
     ]
@@ -445,7 +447,3 @@ def _on_surface(example: Example, tokens: Sequence[Mapping[str, Any]]) -> Exampl
         if example.spaces is None
         else [example.spaces[end - 1] for end in (*starts[1:], len(group))],
     )
-
-
-def _outside(head: int, group: Sequence[int], start: int) -> bool:
-    return head < 0 or group[head] != start

@@ -383,12 +383,9 @@ MOST_BYTES = 1_000_000_000
 def read(path: str | os.PathLike[str]) -> xr.Dataset:
     """A dataset that `write` wrote as ``.nc``. Raises `InputError` for anything else."""
     place = Path(path)
-    if place.suffix.lower() != ".nc":
-        raise InputError(f"{place}: expected a .nc file; the other formats hold the tidy table only")
+    check_suffix(place, (".nc",))  # the other formats hold the tidy table only
     if not place.is_file():
         raise InputError(f"{place}: no such file")
-    for library in _LIBRARIES[".nc"]:
-        module(library)
     import xarray as xr
 
     try:

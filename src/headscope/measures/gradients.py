@@ -50,10 +50,10 @@ def per_weight(of: str, called: str) -> Measure:
     return replace(made, matrix="gradient")
 
 
-SEP = per_weight("sep", "separators")
-CLS = per_weight("cls", "[CLS]")
-PUNCTUATION = per_weight("punctuation", "punctuation")
-OTHERS = per_weight("others", "other tokens")
-
-FIGURE_3: tuple[Measure, ...] = (SEP, CLS, PUNCTUATION, OTHERS)
+FIGURE_3 = (
+    per_weight("sep", "separators"),
+    per_weight("cls", "[CLS]"),
+    per_weight("punctuation", "punctuation"),
+    per_weight("others", "other tokens"),
+)
 """What figure 3 compares."""

@@ -150,8 +150,6 @@ class _EnoughError(Exception):
     """All attention of a pass was seen."""
 
 
-_BATCH = 32
-
 Layer = Callable[[int, np.ndarray], None]
 """Is given each layer's index and its maps over words, ``[input head word word]``; 0 beyond an input's words.
 
