@@ -133,17 +133,14 @@ def once(corpus: Corpus, distinct: bool) -> Corpus:
 def _kinds(path: Path, format: TextKind | None) -> Sequence[str]:
     """What a file of texts holds, told from its name, or the files of a folder."""
     from headscope.corpora.jsonlines import holds
-    from headscope.corpora.sources import STDIN, counted, standard_input, suffix_of, walked
+    from headscope.corpora.sources import STDIN, standard_input, suffix_of, walked
 
     if format is not None:
         return [format]
     if not os.path.isdir(path):
         return [SUFFIXES.get(suffix_of(path)) or holds(standard_input() if str(path) == STDIN else path)]
     suffixes = (".txt", *SUFFIXES)
-    files, others = walked(path, suffixes, compressed=True)
-    if not files:
-        actual = counted(others) if others else "none"
-        raise InputError(f"{path}: expected files that end in {', '.join(suffixes)}, found {actual}")
+    files, _ = walked(path, suffixes, compressed=True)
     return [SUFFIXES.get(suffix_of(file), "text") for file in files]
 
 

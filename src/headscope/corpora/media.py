@@ -150,12 +150,7 @@ def _of_paths(
         if not path.is_dir():
             files.append(path)
             continue
-        matches, more = walked(path, modality.suffixes)
-        if not matches:
-            expected = f"expected {modality.noun}s ({', '.join(modality.suffixes)})"
-            raise CorpusError(
-                path, None, f"{expected}, found {counted(more) if more else 'no files that are not hidden'}"
-            )
+        matches, more = walked(path, modality.suffixes, f"{modality.noun}s")
         others += more
         files += matches
         root = path.parent if len(paths) > 1 else path

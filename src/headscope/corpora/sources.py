@@ -96,19 +96,19 @@ def table(head: bytes) -> Literal["parquet", "arrow"] | None:
 
 def no_text(head: bytes) -> str | None:
     """What a file is that is no text, in words; None for a text."""
-    description = next((kind for mark, kind in _OTHERS.items() if head.startswith(mark)), None)
-    if description is None and head[257:262] == b"ustar":
-        description = "an archive of tar; unpack it"
-    if description is None and head[8:10] == b'{"':
-        description = "a file of safetensors" if 0 in head[:8] else None
-    if description is None and packing(head) is not None:
-        description = "a compressed file inside of a compressed one"
-    if description is None and coding(head) is None and head.count(0) > _MOST_NUL * len(head):
+    known = next((kind for mark, kind in _OTHERS.items() if head.startswith(mark)), None)
+    if known is not None:
+        return known
+    if head[257:262] == b"ustar":
+        return "an archive of tar; unpack it"
+    if head[8:10] == b'{"' and 0 in head[:8]:
+        return "a file of safetensors"
+    if packing(head) is not None:
+        return "a compressed file inside of a compressed one"
+    if coding(head) is None and head.count(0) > _MOST_NUL * len(head):
         share = head.count(0) / len(head)
-        description = (
-            f"NUL bytes ({share:.0%} of the first {len(head):,} bytes), as in UTF-16 without its mark"
-        )
-    return description
+        return f"NUL bytes ({share:.0%} of the first {len(head):,} bytes), as in UTF-16 without its mark"
+    return None
 
 
 STDIN = "-"
@@ -350,11 +350,6 @@ def expanded(paths: Sequence[str | Path], suffixes: Collection[str]) -> tuple[li
             names.append(str(standard_input()))
         elif suffixes and os.path.isdir(path):
             files, more = walked(Path(path), suffixes, compressed=True)
-            if not files:
-                actual = counted(more) if more else "no files that are not hidden"
-                raise CorpusError(
-                    path, None, f"expected files that end in {', '.join(suffixes)}, found {actual}"
-                )
             names += map(str, files)
             others += more
         else:
@@ -389,13 +384,13 @@ def counted(others: Counter[str], what: str = "other ") -> str:
 
 
 def walked(
-    folder: Path, suffixes: Collection[str], *, compressed: bool = False
+    folder: Path, suffixes: Collection[str], what: str = "files", *, compressed: bool = False
 ) -> tuple[list[Path], Counter[str]]:
     """The files of some kinds (or `compressed` ones) in a folder and below, and how many of each other suffix.
 
     In order of their names, those of a folder before its folders. What is hidden (its name begins with a dot) is passed
     over; links to folders are followed, and each folder is read once. Raises `CorpusError` for a folder that cannot be
-    read.
+    read, and for one that has none; `what` they are called.
     """
 
     def failed(error: OSError) -> None:
@@ -417,4 +412,7 @@ def walked(
                 matches.append(Path(root, name))
             else:
                 others[suffix] += 1
+    if not matches:
+        actual = counted(others) if others else "no files that are not hidden"
+        raise CorpusError(folder, None, f"expected {what} that end in {', '.join(suffixes)}, found {actual}")
     return matches, others
