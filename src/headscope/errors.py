@@ -18,6 +18,8 @@ Every one prints as one line that names the place, what was found and what was e
 
 from __future__ import annotations
 
+import warnings
+
 from headscope.core.escapes import printable
 
 
@@ -84,3 +86,8 @@ class RunError(HeadscopeError):
 
 class HeadscopeWarning(UserWarning):
     """Something a reader of the result should know."""
+
+
+def warn(message: str, stacklevel: int = 2) -> None:
+    """Warn, as `HeadscopeWarning`, at the line so many calls up: 1 calls this, 2 the function that does."""
+    warnings.warn(message, HeadscopeWarning, stacklevel=stacklevel + 1)

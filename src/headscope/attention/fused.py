@@ -6,7 +6,6 @@ output what statistics need. Where it cannot be used, `headscope.attention.rows`
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
@@ -25,7 +24,7 @@ from headscope.attention.rows import (
     row_statistics,
     share_of_keys,
 )
-from headscope.errors import HeadscopeWarning
+from headscope.errors import warn
 
 HALF = torch.float16, torch.bfloat16
 WIDEST = 256
@@ -159,11 +158,9 @@ def _agrees(record: AttentionRecord, columns: Tensor, wanted: WantedStatistics) 
     except Exception as error:  # whatever a compiler raises
         reason = f"it does not run here ({type(error).__name__}: {error})"
     if reason:
-        warnings.warn(
+        warn(
             f"the fused kernel for {str(record.q.dtype).removeprefix('torch.')} on {record.q.device} is not used, as "
-            f"{reason}; figures are the same without it, and take longer",
-            HeadscopeWarning,
-            stacklevel=2,
+            f"{reason}; figures are the same without it, and take longer"
         )
     return not reason
 

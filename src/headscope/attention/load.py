@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -12,7 +11,7 @@ import torch
 from headscope.attention.check import check
 from headscope.attention.module_inputs import taken
 from headscope.core.validation import Seed, validated
-from headscope.errors import HeadscopeWarning
+from headscope.errors import warn
 from headscope.models import Model, checkpoint
 from headscope.models import load as find
 from headscope.models.recipe import Recipe, full_name
@@ -79,7 +78,7 @@ def load(
     loaded = find(model, device=device, **how)
     for note in loaded.notes:
         if note.startswith((checkpoint.RANDOM, checkpoint.BEYOND, checkpoint.UNDER)):
-            warnings.warn(f"{loaded.name}: {note}", HeadscopeWarning, stacklevel=3)
+            warn(f"{loaded.name}: {note}", 3)
     loaded.checked = check(loaded, None if inputs is None else taken(loaded, inputs))
     loaded.recipe = None
     if model is None or isinstance(model, str | os.PathLike):
@@ -89,7 +88,7 @@ def load(
         loaded.recipe = Recipe.of(loaded, model, **how)
     sizes = loaded.checked.vocabulary
     if sizes is not None and sizes.problem is not None and not isinstance(model, Model):
-        warnings.warn(f"{loaded.name}: {sizes.problem}", HeadscopeWarning, stacklevel=2)
+        warn(f"{loaded.name}: {sizes.problem}")
     if loaded.checked.same_length and PADDED not in loaded.notes:
         loaded.notes = (*loaded.notes, PADDED)
     return loaded

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from inspect import signature
 from typing import Any, cast
@@ -16,7 +15,7 @@ from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import edits
 from headscope.core.arrays import Bools
 from headscope.core.maps import ROW_TOLERANCE
-from headscope.errors import HeadscopeWarning, InputError, RefusedError
+from headscope.errors import InputError, RefusedError, warn
 from headscope.models.model import Model, expect_ids, uncached
 from headscope.models.pictures import OF_PICTURES, image_id
 from headscope.models.within import advice
@@ -133,11 +132,10 @@ def say_padding(model: Model, ready: Mapping[str, Any]) -> None:
     if there.any():
         number = int(rows[there][0])
         piece = number if model.tokenizer is None else model.tokenizer.convert_ids_to_tokens(number)
-        warnings.warn(
+        warn(
             f"input_ids: {there.sum()} of {there.size} tokens are padding ({piece!r}) that is attended to; give the "
             "attention_mask that the tokenizer makes, or leave them out",
-            HeadscopeWarning,
-            stacklevel=3,
+            3,
         )
 
 
@@ -147,11 +145,10 @@ def say_moved(model: Model, ready: Mapping[str, Any]) -> None:
     if not isinstance(mask, Tensor) or mask.ndim != 2 or not 0 < model.same_length < mask.shape[1]:
         return
     if not mask.all():
-        warnings.warn(
+        warn(
             f"attention_mask: padding moves the attention of {model.name}, so the maps of the shorter inputs are not "
             "those that they have alone; give inputs of one length, or one at a time",
-            HeadscopeWarning,
-            stacklevel=3,
+            3,
         )
 
 
@@ -181,11 +178,10 @@ def say_packed(model: Model, ready: Mapping[str, Any], records: Sequence[Attenti
         most = "use_cache=False without attention_mask does in most models, "
         tried = ready.get("use_cache") is False and mask is None
         way = most if uncached(model.module) and model.causal and not tried else ""
-        warnings.warn(
+        warn(
             f"position_ids: begin anew at token {start}, but this call does not keep documents apart: tokens from "
             f"there on see others before; {way}an attention_mask [batch 1 query key] says what is seen",
-            HeadscopeWarning,
-            stacklevel=3,
+            3,
         )
         return
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any, NamedTuple, Unpack
@@ -31,7 +30,7 @@ from headscope.core.arrays import AnyFloats, Bools
 from headscope.core.neurons import Neurons
 from headscope.core.tokens import Tokens
 from headscope.core.validation import validated
-from headscope.errors import HeadscopeWarning, InputError, RefusedError
+from headscope.errors import InputError, RefusedError, warn
 from headscope.models.model import Model, expect_attention
 from headscope.models.weights import held, not_finite
 
@@ -142,11 +141,9 @@ def watch(
         if isinstance(captured, Parts) and name not in captured:
             continue
         if isinstance(calls[0], Placed) and calls[0].shape[2] > WINDOWED:
-            warnings.warn(
+            warn(
                 f"{name}: queries and keys of {calls[0].shape[2]:,} positions in windows are left out, at most "
-                f"{WINDOWED:,} are kept",
-                HeadscopeWarning,
-                stacklevel=2,
+                f"{WINDOWED:,} are kept"
             )
             continue
         (_, keep_query), (_, keep_key) = sides(model, name, calls, 0, ready, axes)

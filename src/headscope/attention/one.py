@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Annotated, Any, TypedDict, cast
@@ -29,14 +28,7 @@ from headscope.core.failures import CALLERS, out_of_memory, reason
 from headscope.core.maps import AttentionMaps
 from headscope.core.tokens import Tokens
 from headscope.core.validation import Expected, validated
-from headscope.errors import (
-    HeadscopeError,
-    HeadscopeWarning,
-    InputError,
-    RefusedError,
-    RunError,
-    UnknownError,
-)
+from headscope.errors import HeadscopeError, InputError, RefusedError, RunError, UnknownError, warn
 from headscope.models.model import Model, expect_attention, expect_model, uncached
 from headscope.models.perceive import listened, takes_ids
 from headscope.models.pictures import looked, rows_of
@@ -368,7 +360,7 @@ def tokens_of(model: Model, text: Any, pair: str | None = None) -> Tokens:
         message = f"text: {of_pieces(unknown, pieces)} are unknown to the tokenizer of {model.name}"
         if unknown == pieces and not model.allow_unknown:
             raise UnknownError(message, ADVICE)
-        warnings.warn(message, HeadscopeWarning, stacklevel=1)
+        warn(message, 1)
     return tokens
 
 
@@ -476,11 +468,9 @@ def assembled(
         if name.startswith("stage "):  # a decoder looks at the last one
             axes = {**axes, "encoder": key}
         if (size := expected_bytes(calls)) > LARGEST:
-            warnings.warn(
+            warn(
                 f"{name}: the maps of its {len(key):,} positions would take {size / 1e9:,.0f} GB, so it is left out; "
-                "a smaller picture (size of the image processor) shows it",
-                HeadscopeWarning,
-                stacklevel=2,
+                "a smaller picture (size of the image processor) shows it"
             )
             continue
         parts[name] = assemble(calls, row, query, key, keep_query, keep_key, meta=meta)

@@ -15,7 +15,7 @@ import numpy as np
 
 from headscope.core.arrays import Floats, Singles
 from headscope.core.lazy import module
-from headscope.errors import HeadscopeWarning, InputError
+from headscope.errors import InputError, warn
 
 Samples = str | Path | tuple[np.ndarray, int]
 """A file of sound, or its samples ``[sample]`` and their rate."""
@@ -179,11 +179,7 @@ def _read(source: Any, name: str) -> tuple[int, np.ndarray]:
     for warning in caught:  # the others are of what is in the file beside its samples
         size = re.search(r"finished at (\d+) bytes, expected (\d+)", str(warning.message))
         if size and int(size[2]) < _UNKNOWN and int(size[2]) > int(size[1]) + _HEAD:
-            warnings.warn(
-                f"{name}: breaks off at byte {int(size[1]):,} of {int(size[2]):,}; what is there is taken",
-                HeadscopeWarning,
-                stacklevel=2,
-            )
+            warn(f"{name}: breaks off at byte {int(size[1]):,} of {int(size[2]):,}; what is there is taken")
     return int(rate), samples
 
 

@@ -16,7 +16,7 @@ from headscope.core.failures import reason
 from headscope.core.kinds import is_path
 from headscope.core.lazy import module
 from headscope.core.tokens import Picture
-from headscope.errors import HeadscopeWarning, InputError
+from headscope.errors import InputError, warn
 
 
 def picture_of(image: Any) -> Picture:
@@ -96,9 +96,7 @@ def _pixels(image: Any, name: str) -> Bytes:
     if (
         getattr(image, "n_frames", 1) > 1 and image.format != "MPO"
     ):  # a camera's, with a second view of the same
-        warnings.warn(
-            f"{name}: {image.n_frames} frames; the first one is taken", HeadscopeWarning, stacklevel=3
-        )
+        warn(f"{name}: {image.n_frames} frames; the first one is taken", 3)
         image.seek(0)
     upright = module("PIL.ImageOps").exif_transpose(image)
     if upright.mode.startswith(("I", "F")):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -16,7 +15,7 @@ from headscope.corpora.corpus import Corpus
 from headscope.corpora.example import Example
 from headscope.corpora.files import Files, Line
 from headscope.corpora.jsonlines import strings
-from headscope.errors import HeadscopeWarning
+from headscope.errors import warn
 
 _SOME = 20  # lines with links, of which one would name a first word
 _PAIR = re.compile(r"([0-9]{1,9})([-?p])([0-9]{1,9})")
@@ -80,7 +79,7 @@ def _expect_a_first_word(path: str) -> None:
     if lines:
         sure = "" if lines >= _SOME else ", which are too few to tell"
         message = f"no word is called 0 in {plural(lines, 'line')} with links{sure}: if the first is called 1"
-        warnings.warn(f"{path}: {message}, say base=1 (--base 1)", HeadscopeWarning, stacklevel=3)
+        warn(f"{path}: {message}, say base=1 (--base 1)", 3)
 
 
 def _examples(files: Files, base: int) -> Iterator[Callable[[], Example]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from copy import copy
 from functools import partial
@@ -20,7 +19,7 @@ from headscope.corpora import packing
 from headscope.corpora.encoder import Counts, Encoder
 from headscope.corpora.example import Example, feed, spelled_out
 from headscope.corpora.files import Files, Line, Paths
-from headscope.errors import CorpusError, HeadscopeWarning, InputError
+from headscope.errors import CorpusError, InputError, warn
 
 Pack = Annotated[int, Expected("at least 8 tokens, or None", least=8)]
 """How many tokens an input is filled up to."""
@@ -186,7 +185,7 @@ class Corpus:
         for remark in remarks:
             if remark not in self._warned:
                 self._warned.add(remark)
-                warnings.warn(f"{self.name}: {remark}", HeadscopeWarning, stacklevel=3)
+                warn(f"{self.name}: {remark}", 3)
         new = [message for error in self.broken if (message := str(error)) not in self._warned]
         self._warned.update(new)
         if new:
@@ -196,7 +195,7 @@ class Corpus:
             listed = [f"left out {plural(count, 'input')} of {of}:", *new[:LISTED]]
             if count > LISTED:
                 listed.append(f"and {count - LISTED:,} more")
-            warnings.warn("\n  ".join(listed), HeadscopeWarning, stacklevel=3)
+            warn("\n  ".join(listed), 3)
 
     def part(self, read: Callable[[], Read]) -> Corpus:
         """A corpus of a part of its examples, which `read` gives, and which may be none.

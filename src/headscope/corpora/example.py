@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import warnings
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -19,7 +18,7 @@ from headscope.core.kinds import is_path, is_tuple
 from headscope.core.link import Link
 from headscope.core.tokens import FIELDS, PLACES, Tokens
 from headscope.corpora.files import WordError
-from headscope.errors import CorpusError, HeadscopeWarning, InputError
+from headscope.errors import CorpusError, InputError, warn
 
 
 class Mention(NamedTuple):
@@ -305,11 +304,9 @@ class Unmatched:
         finally:
             if errors and not self._warned:
                 self._warned = True
-                warnings.warn(
+                warn(
                     f"left out the mentions of {errors.number:,} brackets that have no partner in their sentence, the "
-                    f"first: {errors[0]}",
-                    HeadscopeWarning,
-                    stacklevel=2,
+                    f"first: {errors[0]}"
                 )
 
 

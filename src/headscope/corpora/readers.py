@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
@@ -29,7 +28,7 @@ from headscope.corpora.jsonlines import (
     strings,
 )
 from headscope.corpora.readable import HEADING
-from headscope.errors import HeadscopeWarning, InputError
+from headscope.errors import InputError, warn
 
 Ends = Literal["blank", "line", "file"]
 """Where documents of plain text end: at blank lines, with each line, or with each file."""
@@ -267,11 +266,9 @@ class _LineReader:
         else:
             return
         self._warned = True
-        warnings.warn(
+        warn(
             f"{path}: {remark}; if that is not what they are, say where they end with documents='line' or 'file' "
-            "(--documents)",
-            HeadscopeWarning,
-            stacklevel=2,
+            "(--documents)"
         )
 
 

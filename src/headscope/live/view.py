@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from inspect import signature
@@ -27,7 +26,7 @@ from headscope.core.link import AnyLinks
 from headscope.core.maps import AttentionMaps
 from headscope.core.neurons import Neurons
 from headscope.core.validation import expect, validated
-from headscope.errors import HeadscopeWarning, InputError
+from headscope.errors import InputError, warn
 from headscope.live.lines import Lines, asked_line
 from headscope.live.quantities import NAMES, Origin, with_quantities
 from headscope.models import Model
@@ -376,10 +375,9 @@ def _fits(neurons: Mapping[str, Neurons], asked: _Asked) -> bool:
     size = sum(array.size for vectors in neurons.values() for array in (*vectors.q, *vectors.k))
     if asked.neurons or asked.state.get("scale") == "neuron" or size <= NEURON_BYTES:
         return True
-    warnings.warn(
+    warn(
         f"queries and keys are left out: {size / 1e6:.0f} MB; neurons=True shows them",
-        HeadscopeWarning,
-        stacklevel=5,
+        5,
     )
     return False
 

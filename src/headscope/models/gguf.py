@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import shutil
-import warnings
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from headscope.core.lazy import module
-from headscope.errors import HeadscopeWarning, ModelError
+from headscope.errors import ModelError, warn
 
 _BLOCK = re.compile(r"\bblk\.(\d+)\.")
 _SPLIT = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
@@ -52,11 +51,9 @@ def converted(path: Path, digest: str) -> Path | None:
                 part.rename(folder)
     except (OSError, SafetensorError) as error:
         shutil.rmtree(part, ignore_errors=True)
-        warnings.warn(
+        warn(
             f"{path.name}: converted in memory alone, and again the next time: {folder.parent} cannot be written "
-            f"({error})",
-            HeadscopeWarning,
-            stacklevel=2,
+            f"({error})"
         )
         return None
     return folder

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
@@ -27,7 +26,7 @@ from headscope.core.demo import (
     demo_lm_file,
 )
 from headscope.core.lazy import module
-from headscope.errors import HeadscopeWarning, InputError, MissingError, ModelError, RefusedError
+from headscope.errors import InputError, MissingError, ModelError, RefusedError, warn
 from headscope.models import checkpoint, gguf
 from headscope.models.adapter import CONFIG, AdapterModel, merged, one_line, reachable, wanted
 from headscope.models.adapter import called as adapter_name
@@ -425,9 +424,7 @@ def _find_processors(model: Model, where: str | Path, name: str, options: dict[s
             error.__context__, ImportError
         ):  # what reads pictures is optional; its texts can be read
             why = str(error).removeprefix(f"{name}: ")
-            warnings.warn(
-                f"{name}: its processor {why}, so it reads no pictures here", HeadscopeWarning, stacklevel=2
-            )
+            warn(f"{name}: its processor {why}, so it reads no pictures here")
         elif local:
             raise
     finally:

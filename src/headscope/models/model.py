@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import sys
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from headscope.core.arrays import Bools
 from headscope.core.audio import Audio
 from headscope.core.tokens import Tokens
 from headscope.core.validation import Count, expect, validated
-from headscope.errors import HeadscopeWarning, InputError, RefusedError
+from headscope.errors import InputError, RefusedError, warn
 from headscope.models import encode as _encode
 from headscope.models import perceive
 from headscope.models.pieces import expect_added, sample, unknown_ids
@@ -250,10 +249,9 @@ class Model:
         assert tokens.ids is not None
         if (there := self.padding(tokens.ids)).any():
             piece = tokens.pieces[int(there.argmax())]
-            warnings.warn(
+            warn(
                 f"{self.name}: tokens begin or end in padding ({piece!r}), which is attended to; leave it out",
-                HeadscopeWarning,
-                stacklevel=3,
+                3,
             )
         return tokens
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -20,7 +19,7 @@ from headscope.core.validation import Count, Number, validated
 from headscope.corpora import Corpus
 from headscope.corpora.given import AnnotatedCorpus, PromptCorpus
 from headscope.corpora.perceived import shipped
-from headscope.errors import FewError, HeadscopeWarning, InputError, UnknownError
+from headscope.errors import FewError, InputError, UnknownError, warn
 from headscope.live.standalone import carry
 from headscope.models import Model
 from headscope.models.model import expect_attention, expect_text_alone
@@ -178,7 +177,7 @@ def report(
                 pass
     if (why := strange(measured, texts)) is not None:
         absent[texts.name] = why
-        warnings.warn(f"{texts.name}: {why}", HeadscopeWarning, stacklevel=2)
+        warn(f"{texts.name}: {why}")
         measured = replace(measured, allow_unknown=True)
         typed = typed and replace(typed, options={**typed.options, "--allow-unknown": ""})
     study = Study(

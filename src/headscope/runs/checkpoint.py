@@ -12,7 +12,6 @@ import os
 import re
 import shutil
 import time
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -22,7 +21,7 @@ from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from headscope.core.arrays import Arrays
 from headscope.core.kinds import is_list, is_mapping
-from headscope.errors import HeadscopeWarning, InputError, RunError
+from headscope.errors import InputError, RunError, warn
 from headscope.runs.read import ReadBlocks
 from headscope.runs.safefile import BrokenFileError, apart, decode, naming, write
 
@@ -219,7 +218,7 @@ class Folder(Generic[S]):
             outcome, described = self._read(file)
         except BrokenFileError as error:
             name = f"block {index}" if self.width == 1 else f"span {index}"
-            warnings.warn(f"{error}; {name} is done again", HeadscopeWarning, stacklevel=2)
+            warn(f"{error}; {name} is done again")
             return None
         self._expected[described["blocks"]] = (file.name, described["fingerprint"])
         return described["blocks"], outcome
@@ -279,10 +278,9 @@ class Folder(Generic[S]):
             if differs := difference(self.identity, described["identity"]):
                 raise InputError(f"{file}: a checkpoint of another run: {differs}")
             if differs := difference(self._circumstances, described["circumstances"]):
-                warnings.warn(
+                warn(
                     f"{file}: begun under other circumstances, so the last digits may differ: {differs}",
-                    HeadscopeWarning,
-                    stacklevel=3,
+                    3,
                 )
                 self._circumstances = described["circumstances"]  # said once, and kept for the next time
             return restored(arrays, described, self._load), described

@@ -17,7 +17,7 @@ import torch
 from headscope.attention.one import ADVICE
 from headscope.core.counts import plural
 from headscope.corpora import Corpus, Example, builtin
-from headscope.errors import HeadscopeWarning, InputError, UnknownError
+from headscope.errors import HeadscopeWarning, InputError, UnknownError, warn
 from headscope.models import Model
 from headscope.models.encode import encode
 from headscope.models.pieces import of_pieces
@@ -90,7 +90,7 @@ class Inputs:
         ):
             warned = _warned.get()
             if message and (warned is None or key not in warned):
-                warnings.warn(message, HeadscopeWarning, stacklevel=1)
+                warn(message, 1)
                 if warned is not None:
                     warned.add(key)
 

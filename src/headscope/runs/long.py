@@ -6,7 +6,6 @@ import json
 import os
 import tempfile
 import time
-import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -22,7 +21,7 @@ from headscope.core.arrays import Arrays
 from headscope.core.counts import plural
 from headscope.core.saving import check_place
 from headscope.corpora import Corpus, Example
-from headscope.errors import HeadscopeWarning, InputError, RunError
+from headscope.errors import InputError, RunError, warn
 from headscope.measures.dataset import check_suffix
 from headscope.models import Model
 from headscope.runs.batches import checked_first, corpus_name, cut, inputs_of_block, no_input
@@ -86,7 +85,7 @@ class Kind(Generic[S]):
         meta = {name: value for name, value in about["meta"].items() if name != "shard"}
         meta = _with_read(meta, outcome.read)
         if note := outcome.read.documents.note(meta["corpus"]["name"]):
-            warnings.warn(note, HeadscopeWarning, stacklevel=2)
+            warn(note)
         return self.dataset(outcome, meta, about, started)
 
     def dataset(
@@ -359,7 +358,7 @@ def _left_out(
                     kept.append(example)
                 except RunError as error:
                     failures.append(Failure(example.source or f"document {example.document}", str(error)))
-                    warnings.warn(f"left out: {error}", HeadscopeWarning, stacklevel=2)
+                    warn(f"left out: {error}")
             if len(kept) == len(batches[at]):
                 raise  # together they fail, such as for memory: no input is to blame
             batches[at : at + 1] = [kept] if kept else list(islice(rest, 1)) if at == len(batches) - 1 else []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import io
-import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, cast
 
@@ -19,7 +18,7 @@ from headscope.core.lazy import module
 from headscope.core.maps import AttentionMaps
 from headscope.core.neurons import Neurons
 from headscope.core.tokens import Tokens
-from headscope.errors import HeadscopeWarning, InputError, ShapeError
+from headscope.errors import InputError, ShapeError, warn
 from headscope.measures.dataset import unseen
 from headscope.views import fold, highlights
 from headscope.views.blobs import ArrayRef, Blobs, Vectors
@@ -569,7 +568,7 @@ def _say_blocks(inputs: Sequence[Input], shown: Sequence[InputInfo], include: An
             included = Included(one.parts[part["name"]], *include)
             # Who asked for blocks need not be told.
             if "counts" in part["query"] and one.side == 1 and (grouped := blocks(included)) is not None:
-                warnings.warn(in_words(included, grouped), HeadscopeWarning, stacklevel=4)
+                warn(in_words(included, grouped), 4)
 
 
 def _say_size(size: int, shown: Sequence[InputInfo]) -> None:
@@ -578,9 +577,8 @@ def _say_size(size: int, shown: Sequence[InputInfo]) -> None:
         return
     part = shown[0]["parts"][0]
     some = part["index"][:: max(1, len(part["index"]) // 6)]
-    warnings.warn(
+    warn(
         f"this page is {size / 1e6:.0f} MB: leave layers or heads out with include_layers={some} "
         "or include_heads=[...], shorten the input, leave out neurons, or keep the grid alone with thumbnails=True",
-        HeadscopeWarning,
-        stacklevel=3,
+        3,
     )

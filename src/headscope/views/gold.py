@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
@@ -15,7 +14,7 @@ from headscope.core.link import AnyLinks, End, Link, Named, Side, Unit, as_links
 from headscope.core.maps import AttentionMaps
 from headscope.core.region import Region
 from headscope.core.tokens import Tokens
-from headscope.errors import HeadscopeWarning, InputError
+from headscope.errors import InputError, warn
 from headscope.views.payload import LinkInfo, OutlineInfo
 
 Parts = Mapping[str, AttentionMaps]
@@ -49,7 +48,7 @@ def of_parts(given: AnyLinks, parts: Parts) -> dict[str, list[LinkInfo]]:
         remarks += [f"{place}: {remark}" for remark in notes]
     if remarks:
         more = f" (and {len(remarks) - 1} more)" if len(remarks) > 1 else ""
-        warnings.warn(remarks[0] + more, HeadscopeWarning, stacklevel=4)
+        warn(remarks[0] + more, 4)
     for name, gathered in by_part.items():
         _divide(list(gathered.values()), parts[name])
     return {

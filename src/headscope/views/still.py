@@ -11,7 +11,6 @@ import re
 import struct
 import threading
 import unicodedata
-import warnings
 import zlib
 from codecs import BOM_UTF16_BE
 from collections.abc import Mapping
@@ -21,7 +20,7 @@ from typing import Any, Literal, cast
 
 import headscope
 from headscope.core.lazy import module
-from headscope.errors import HeadscopeWarning, InputError, RunError
+from headscope.errors import InputError, RunError, warn
 from headscope.views.blobs import Blobs, lettered
 from headscope.views.page import cleaned
 
@@ -97,11 +96,10 @@ def picture(
     text = html.unescape("".join(re.findall(r">([^<]+)</t(?:ext|span)>", svg)))
     if missing := sorted(filter(_lacking, set(text))):
         names = " ".join(missing[:12]) + (f" and {len(missing) - 12} more" if len(missing) > 12 else "")
-        warnings.warn(
+        warn(
             f"no font on this machine has {names}: a box stands in their place "
             "(install a font that has them, such as Noto, or save as .svg or .html, which take the reader's fonts)",
-            HeadscopeWarning,
-            stacklevel=4,
+            4,
         )
     return (pdf_about if kind == "pdf" else png_about)(converted(svg, kind, dots), about)
 

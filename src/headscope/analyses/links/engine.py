@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import ChainMap
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
@@ -33,7 +32,7 @@ from headscope.core.words import Rows
 from headscope.corpora import Corpus, Example
 from headscope.corpora.corpus import LISTED, leave_out, plain
 from headscope.corpora.links import links_of
-from headscope.errors import CorpusError, HeadscopeWarning, InputError, RefusedError
+from headscope.errors import CorpusError, InputError, RefusedError, warn
 from headscope.models import Model
 from headscope.models.model import uncached
 from headscope.runs.batches import tokens_of, worked
@@ -165,7 +164,7 @@ class LinkEngine:
                 title = one if count == 1 else f"{count:,} {several}"
                 more = [f"and {count - LISTED:,} more"] if count > LISTED else []
                 message = "\n  ".join([f"{title}:", *listed[:LISTED], *more])
-                warnings.warn(message, HeadscopeWarning, stacklevel=3)
+                warn(message, 3)
 
     def block(
         self,

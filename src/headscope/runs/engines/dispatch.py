@@ -26,7 +26,7 @@ import torch
 from headscope.core.counts import plural
 from headscope.core.failures import reason
 from headscope.corpora import Example
-from headscope.errors import HeadscopeWarning, InputError, ModelError, RunError
+from headscope.errors import InputError, ModelError, RunError, warn
 from headscope.models import Model
 from headscope.runs.checkpoint import SentBlock
 from headscope.runs.engines import worker
@@ -221,7 +221,7 @@ class Dispatch:
     def _fail(self, slot: Slot, why: str) -> None:
         self._failed[slot.name] = why
         if self._at:
-            _warn(f"{slot.name} takes no part: {why}")
+            warn(f"{slot.name} takes no part: {why}", 1)
 
     def _prepared(self, slot: Slot, _: int, about: Mapping[str, Any]) -> None:
         self._ready.add(slot)
@@ -231,7 +231,7 @@ class Dispatch:
             if about.get(name) != value
         ]
         if differs:
-            _warn(f"{slot.name}: its last digits may differ: {'; '.join(differs)}")
+            warn(f"{slot.name}: its last digits may differ: {'; '.join(differs)}", 1)
 
     def _back(self, slot: Slot, number: int, data: bytes) -> None:
         self._at[slot].remove(number)
@@ -269,17 +269,13 @@ class Dispatch:
             first.answer = None, RunError(death)
             self._stop_behind(left[0])
         else:
-            _warn(f"{slot.name} ended ({why}); what it was working on, {first.label}, is done again")
+            warn(f"{slot.name} ended ({why}); what it was working on, {first.label}, is done again", 1)
 
     def _stop_behind(self, number: int) -> None:
         """The run ends with this unit: what is behind it need not be done."""
         self._reading = False
         for behind in [unit for unit in self._units if unit > number]:
             del self._units[behind]
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, HeadscopeWarning, stacklevel=2)
 
 
 def _sent(unit: Sequence[SentBlock]) -> bytes:

@@ -27,7 +27,7 @@ from headscope.core.validation import Draws, Level, Seed, validated
 from headscope.corpora import Corpus, Example
 from headscope.corpora.batches import checked
 from headscope.corpora.corpus import leave_out
-from headscope.errors import HeadscopeWarning, InputError
+from headscope.errors import HeadscopeWarning, InputError, warn
 from headscope.live.view import view
 from headscope.measures.choose import choose
 from headscope.measures.dataset import describe, description
@@ -263,11 +263,11 @@ def groups(
     if several := sum(len(labels) > 1 for labels in both[: through.limit]):
         which = f"each is in the group of the one of {labels[0]} and {labels[1]} that it has"
         message = f"groups: {plural(several, 'input')} with several labels; {which}"
-        warnings.warn(message, HeadscopeWarning, stacklevel=3)
+        warn(message, 3)
     design = Design(np.array(chosen)[place] == labels[1], documents[place])
     statistics.null_of(design, null, length)
     if (reason := statistics.nothing(design)) is not None:
-        warnings.warn(reason, HeadscopeWarning, stacklevel=3)
+        warn(reason, 3)
     read = Inputs(model, islice(_grouped(model, corpus, labels), through.limit), corpus_name(corpus))
     inputs = values(model, read, MEASURES if measures is None else measures, through)
     second = np.array([label == labels[1] for label in inputs.labels], np.bool_)

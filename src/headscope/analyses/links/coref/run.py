@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby, islice
@@ -26,7 +25,7 @@ from headscope.corpora import Corpus, Example, Mention
 from headscope.corpora.corpus import leave_out, plain
 from headscope.corpora.given import AnnotatedCorpus
 from headscope.corpora.packing import spaced
-from headscope.errors import HeadscopeWarning
+from headscope.errors import warn
 from headscope.models import Model
 from headscope.runs.blocks import Encoded
 from headscope.runs.estimate import CLUSTERS
@@ -90,9 +89,7 @@ def coreference(
     if isinstance(corpus, Corpus) and (by := _mention_heads(windows(model, corpus, size))) is not None:
         about["mention_heads"] = by
         if by != "parse":
-            warnings.warn(
-                f"{corpus.name}: head words of mentions: {HEAD_RULES[by]}", HeadscopeWarning, stacklevel=2
-            )
+            warn(f"{corpus.name}: head words of mentions: {HEAD_RULES[by]}")
     return Antecedents(model, size, rows).over(
         KIND,
         corpus,

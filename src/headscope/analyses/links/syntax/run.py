@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Unpack
 
@@ -22,7 +21,7 @@ from headscope.core.validation import Count, Offset, Seed
 from headscope.core.words import Rows
 from headscope.corpora import Example
 from headscope.corpora.given import AnnotatedCorpus
-from headscope.errors import HeadscopeWarning, InputError
+from headscope.errors import InputError, warn
 from headscope.measures.surface import Preset
 from headscope.models import Model
 from headscope.runs.estimate import CLUSTERS
@@ -46,9 +45,7 @@ def _figures(sums: LinkSums, meta: dict[str, Any], about: Mapping[str, Any]) -> 
     if _TREES not in sums.others:
         return result
     if not len(sums.others[_TREES]):
-        warnings.warn(
-            "trees: no sentence has two words, so no tree has an edge", HeadscopeWarning, stacklevel=3
-        )
+        warn("trees: no sentence has two words, so no tree has an edge", 3)
         return result
     more = dataset(sums.other(_TREES, spanning.CHAINS), **options)
     joined = xr.concat([result, more.sel(relation=[spanning.UAS, spanning.UUAS])], "relation", join="outer")
