@@ -32,7 +32,8 @@ from headscope.attention.windows import placed
 from headscope.errors import HeadscopeError, RefusedError
 from headscope.models.model import Model, uncached
 from headscope.models.perceive import listened
-from headscope.models.pictures import looked, rows_of
+from headscope.models.perceiver import moved
+from headscope.models.pictures import both_sides, looked, rows_of, vision_config
 from headscope.models.rotary import unscaled
 from headscope.models.vocabulary import Vocabulary, vocabulary
 from headscope.models.weights import expect_finite
@@ -194,14 +195,10 @@ def _prefix(model: Model, calls: Sequence[AttentionRecord], ready: Mapping[str, 
     shapes = {call.shape[2:] for call in calls}
     if pixels is None or pixels.ndim != 4 or "input_ids" in ready or len(shapes) > 1:
         return None
-    configs = (getattr(model.config, name, None) for name in ("vision_config", "encoder"))
-    patch: Any = next(
-        (size for config in (*configs, model.config) if (size := getattr(config, "patch_size", None))), None
-    )
-    if patch is None:
+    sides = both_sides(getattr(vision_config(model), "patch_size", None))
+    if sides is None:
         return None
-    down, across = cast("tuple[int, int]", patch if isinstance(patch, (tuple, list)) else (patch, patch))
-    patches = (pixels.shape[2] // down) * (pixels.shape[3] // across)
+    patches = (pixels.shape[2] // sides[0]) * (pixels.shape[3] // sides[1])
     queries, keys = next(iter(shapes))
     before = queries - patches
     return before if before >= 0 and queries == keys and calls[0].shape[0] == pixels.shape[0] else None
@@ -357,7 +354,7 @@ def probe_inputs(model: Model) -> dict[str, Tensor]:
     draw = torch.Generator().manual_seed(0)
     ready: dict[str, Tensor] = {}
     vision: Any = getattr(config, "vision_config", config)
-    sides = _sides(vision)
+    sides = both_sides(getattr(vision, "image_size", None) or getattr(vision, "crop_size", None))
     if wanted == "input_ids":
         vocabulary = (
             getattr(config, "vocab_size", None) or getattr(model.text_config, "vocab_size", None) or 100
@@ -388,29 +385,7 @@ def probe_inputs(model: Model) -> dict[str, Tensor]:
     if model.encoder_decoder:
         vocabulary = getattr(getattr(model.config, "decoder", model.text_config), "vocab_size", None) or 100
         ready["decoder_input_ids"] = torch.randint(min(3, vocabulary - 1), vocabulary, (1, 7), generator=draw)
-    return _placed(model, ready)
-
-
-def _sides(vision: Any) -> tuple[int, int] | None:
-    """The height and the width of the pictures that a configuration is for; None where it does not say."""
-    size: Any = getattr(vision, "image_size", None) or getattr(vision, "crop_size", None)
-    if isinstance(size, Mapping):
-        named = cast("Mapping[str, Any]", size)
-        size = (named.get("height"), named.get("width"))
-    size = (size, size) if isinstance(size, int) else tuple(size or ())
-    return (
-        cast("tuple[int, int]", size)
-        if len(size) == 2 and all(isinstance(side, int) for side in size)
-        else None
-    )
-
-
-def _placed(model: Model, ready: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Tensors where the model is, of its type."""
-    return {
-        name: tensor.to(model.device, model.dtype if tensor.is_floating_point() else tensor.dtype)
-        for name, tensor in ready.items()
-    }
+    return moved(model, ready)
 
 
 def picture_inputs(model: Model) -> dict[str, Tensor] | None:
@@ -426,7 +401,7 @@ def picture_inputs(model: Model) -> dict[str, Tensor] | None:
         return None
     if model.encoder_decoder:
         ready["decoder_input_ids"] = torch.arange(7)[None]
-    return _placed(model, ready)
+    return moved(model, ready)
 
 
 def _sound_inputs(model: Model) -> dict[str, Tensor] | None:
@@ -435,7 +410,7 @@ def _sound_inputs(model: Model) -> dict[str, Tensor] | None:
         return None
     rate = int(model.feature_extractor.sampling_rate)
     noise = np.random.default_rng(0).normal(0, 0.1, rate // 2)
-    return _placed(model, listened(model, (noise, rate)).inputs)
+    return moved(model, listened(model, (noise, rate)).inputs)
 
 
 def outputs(output: Any) -> list[Tensor]:

@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from headscope.attention.record import AttentionRecord
-from headscope.attention.rows import four
+from headscope.attention.rows import four, penalty
 from headscope.core import lazy
 from headscope.core.arrays import Floats
 from headscope.errors import RefusedError
@@ -173,13 +173,7 @@ def _part(
         array = array if array.shape[0] == 1 else array[item : item + 1]
         return (array if array.shape[2] == 1 else array[:, :, rows])[..., :length]
 
-    mask = None
-    if record.mask is not None:
-        mask = cut(record.mask)
-        if mask.dtype == torch.bool:
-            mask = torch.where(mask, 0.0, -torch.inf).to(dtype)
-        else:
-            mask = mask.masked_fill(mask <= torch.finfo(mask.dtype).min / 4, -torch.inf).to(dtype)
+    mask = None if record.mask is None else penalty(cut(record.mask), dtype, -torch.inf)
     if record.is_causal:
         ahead = torch.arange(length, device=rows.device) > rows[:, None] + keys - queries
         lower = torch.where(ahead, -torch.inf, 0.0).to(dtype)[None, None]

@@ -26,7 +26,7 @@ from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedM
 from transformers.configuration_utils import PreTrainedConfig
 from transformers.integrations import sdpa_attention
 
-from headscope.attention.record import AttentionRecord, Hook, shaped
+from headscope.attention.record import AttentionRecord, Hook, answered
 from headscope.attention.scope import Borrowed, Scope, before_forward
 from headscope.attention.watch import Places
 from headscope.errors import RefusedError
@@ -150,12 +150,9 @@ def _attention(
             out, weights = _with_sinks(records[0], out, weights)
     for recording, record in zip(recordings, records, strict=True):
         record.given = weights
-        seen = record.at(recording.home)
-        answer = recording.hook(seen)
-        if answer is None and seen is not record:
-            answer = seen.given  # so that it stays a part of the model's graph
+        seen, answer = answered(recording.hook, record, recording.home)
         if answer is not None:
-            weights = shaped(answer, record).to(query.device)
+            weights = answer
             out = _product(weights, value)
         elif weights is None and seen.output is not None:
             out = seen.output.to(query).transpose(1, 2).contiguous()

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from headscope.attention.record import IMPLICIT, AttentionRecord
 from headscope.attention.recording import Hooks, afresh
 from headscope.models.model import uncached
-from headscope.models.within import modules_of
+from headscope.models.within import above, modules_of
 
 _KINDS = {
     "state space": r"mamba|ssm|state_?space",
@@ -92,16 +92,16 @@ class _Pile:
         self.part = part
         children = dict(modules[name].named_children())
         self.layers = {int(key): child for key, child in children.items() if key.isdigit()}
-        above = name.rpartition(".")[0]
+        holder = name.rpartition(".")[0]
         self.others = {
-            f"{above}.{key}".lstrip("."): child
-            for key, child in modules[above].named_children()
+            f"{holder}.{key}".lstrip("."): child
+            for key, child in modules[holder].named_children()
             if name and child is not modules[name]
         }
         self._name = name
         self._seen = {modules[call] for call in calls if call in modules}
         self._kinds = {type(layer) for layer in self.layers.values()}
-        self._words = _words([modules[above] for above in _upward(name)], len(self.layers))
+        self._words = _words([modules[one] for one in (name, *above(name))], len(self.layers))
 
     def apart(self) -> Iterator[nn.Module]:
         """The layers, what runs beside them, and modules in these that neither attend, nor hold or are of what does."""
@@ -281,14 +281,6 @@ def _built(module: nn.Module) -> _Built:
 
 def _is_torchs(module: nn.Module) -> bool:
     return type(module).__module__.startswith("torch.")
-
-
-def _upward(name: str) -> Iterator[str]:
-    """A module's dotted name and those of the modules that hold it, the nearest first."""
-    while name:
-        yield name
-        name = name.rpartition(".")[0]
-    yield ""
 
 
 def _words(modules: Sequence[nn.Module], count: int) -> Sequence[str]:

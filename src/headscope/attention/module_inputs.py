@@ -17,6 +17,7 @@ from headscope.core.arrays import Bools
 from headscope.core.maps import ROW_TOLERANCE
 from headscope.errors import InputError, RefusedError, warn
 from headscope.models.model import Model, expect_ids, uncached
+from headscope.models.perceiver import moved
 from headscope.models.pictures import OF_PICTURES, image_id
 from headscope.models.within import advice
 
@@ -59,7 +60,7 @@ def taken(model: Model, inputs: Mapping[str, Any]) -> dict[str, Any]:
         ids = inputs.get(name.replace("attention_mask", "input_ids"))  # of documents, they have three axes
         if name in _MASKS and (ids is None or np.shape(ids) != tuple(tensor.shape)):
             tensor = _mask(name, tensor)
-        ready[name] = tensor.to(model.device, model.dtype if tensor.is_floating_point() else tensor.dtype)
+        ready[name] = tensor
         if name not in OF_PICTURES or not listed:
             rows[name] = tensor.shape[0]
     if not rows:
@@ -72,6 +73,7 @@ def taken(model: Model, inputs: Mapping[str, Any]) -> dict[str, Any]:
         raise InputError(
             f"inputs, axis batch: rows differ ({', '.join(f'{name} {count}' for name, count in rows.items())})"
         )
+    ready = moved(model, ready)
     expect_ids(model, ready)
     return ready | scalars
 

@@ -22,7 +22,7 @@ from headscope.attention.one import (
     running,
 )
 from headscope.attention.parts import Parts, group, numpy_of, sides
-from headscope.attention.record import AttentionRecord
+from headscope.attention.record import AttentionRecord, shown_by
 from headscope.attention.recording import Hooks, recording
 from headscope.attention.vision import eyes
 from headscope.attention.windows import Placed, placed
@@ -195,7 +195,7 @@ def added(record: AttentionRecord) -> Tensor | None:
         total = total.float()
     mask = record.mask
     if mask is not None and mask.dtype != torch.bool:
-        shift = mask.float().masked_fill(mask <= torch.finfo(mask.dtype).min / 4, 0.0)
+        shift = mask.float().masked_fill(~shown_by(mask), 0.0)
         if shift.any():
             if record.softcap is not None:
                 raise RefusedError(

@@ -16,7 +16,7 @@ from headscope.attention.implicit import NO_MIXER, through_mixers
 from headscope.attention.mixers import unseen
 from headscope.attention.module_inputs import expect_hidden, say_moved, say_packed, say_padding, taken
 from headscope.attention.objective import asked
-from headscope.attention.parts import Parts, assemble, from_ids, group, numpy_of, seen_by, sides
+from headscope.attention.parts import Parts, assemble, behind, from_ids, group, numpy_of, seen_by, sides
 from headscope.attention.record import AttentionRecord, Hook
 from headscope.attention.recording import evaluating, read, recording
 from headscope.attention.vision import eyes, verified
@@ -418,14 +418,10 @@ def decoder_tokens(model: Model, encoded: Tokens) -> Tokens:
     kept = len(encoded)
     if kept and encoded.ids[-1] == getattr(model.tokenizer, "eos_token_id", None):
         kept -= 1
+    read = encoded.take(slice(0, kept))
     if kept and encoded.ids[0] == start:  # Whisper's tokenizer begins a text as its decoder does
-        return encoded.take(slice(0, kept))
-    first = {"ids": start, "special_mask": True, "word_ids": -1, "sequence_ids": -1, "texts": ""}
-
-    def shifted(name: str, array: np.ndarray) -> np.ndarray:
-        return np.concatenate([np.full_like(array[:1], first.get(name, 0)), array[:kept]])
-
-    return encoded.changed([*shown_pieces(model.tokenizer, [int(start)]), *encoded.pieces[:kept]], shifted)
+        return read
+    return behind(read, shown_pieces(model.tokenizer, [start]), start)
 
 
 def decoder_start(model: Model) -> int:

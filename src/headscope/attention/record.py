@@ -126,7 +126,7 @@ class AttentionRecord:
         seen = None
         if self.mask is not None:
             part = self.mask if self.mask.shape[-2] == 1 else self.mask[..., rows, :]
-            seen = part if part.dtype == torch.bool else part > torch.finfo(part.dtype).min / 4
+            seen = shown_by(part)
         if self.is_causal:
             _, _, queries, keys = self.shape
             query = torch.arange(queries, device=self.q.device)[rows, None] + keys - queries
@@ -211,6 +211,11 @@ Hook = Callable[[AttentionRecord], Tensor | None]
 """Is shown each attention call; a tensor ``[batch head query key]`` that it returns takes the place of the weights."""
 
 
+def shown_by(mask: Tensor) -> Tensor:
+    """Where a mask shows a key: true, or a number that is added and does not hide it."""
+    return mask if mask.dtype == torch.bool else mask > torch.finfo(mask.dtype).min / 4
+
+
 def shaped(answer: Tensor, record: AttentionRecord) -> Tensor:
     """What a hook answered to a call. Raises `RefusedError` where it has another shape than the weights."""
     if tuple(answer.shape) != record.shape:
@@ -219,6 +224,17 @@ def shaped(answer: Tensor, record: AttentionRecord) -> Tensor:
             f"expected [batch head query key] {record.shape}"
         )
     return answer
+
+
+def answered(
+    hook: Hook, record: AttentionRecord, home: torch.device
+) -> tuple[AttentionRecord, Tensor | None]:
+    """A call as a hook is shown it, at home, and the weights that the hook puts in the place of the model's own."""
+    seen = record.at(home)
+    answer = hook(seen)
+    if answer is None and seen is not record:
+        answer = seen.given  # so that it stays a part of the model's graph
+    return seen, None if answer is None else shaped(answer, record).to(record.q.device)
 
 
 def silenced(record: AttentionRecord, heads: Sequence[int] | int) -> Tensor:

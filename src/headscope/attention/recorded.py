@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from headscope.attention.parts import labels, numpy_of, sight_of
-from headscope.attention.record import AttentionRecord
+from headscope.attention.record import AttentionRecord, shown_by
 from headscope.core.arrays import AnyFloats, Bools, Ints
 from headscope.core.counts import layers_by_heads
 from headscope.core.heads import AnyHead, Head
@@ -263,7 +263,7 @@ class Recorded:
         mask = self._seen(place, rows)
         if mask is None:
             return layer, sink, np.ones((1, *shape[1:]), np.bool_)
-        return layer, sink, _visible(mask).reshape(-1, len(rows), keys).numpy()[..., columns]
+        return layer, sink, shown_by(mask).reshape(-1, len(rows), keys).numpy()[..., columns]
 
     def _weights(self, call: AttentionRecord, place: int, rows: Ints, heads: slice) -> AnyFloats:
         """Rows of some heads of one key head, ``[head row key]``."""
@@ -455,10 +455,5 @@ def _check_rule(layer: int, rule: Any, shape: tuple[int, int, int]) -> None:
 
 def _ahead(rule: Any) -> bool:
     """Whether a mask shows some query a key after it."""
-    seen = _visible(tensor_of(rule))
+    seen = shown_by(tensor_of(rule))
     return bool(torch.triu(seen, 1 + seen.shape[-1] - seen.shape[-2]).any())
-
-
-def _visible(mask: Tensor) -> Tensor:
-    """Where a mask shows a key: true, or a number that is added and does not hide it."""
-    return mask if mask.dtype == torch.bool else mask > torch.finfo(mask.dtype).min / 4

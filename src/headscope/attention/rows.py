@@ -16,7 +16,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from headscope.attention.record import AttentionRecord
+from headscope.attention.record import AttentionRecord, shown_by
 
 HIDDEN = -1e30
 """What hides a key: finite, so that a weight of 0 times its score is 0."""
@@ -133,11 +133,9 @@ def operands(record: AttentionRecord, items: slice = slice(None), key_heads: sli
     return Operands(q, k - mean, None if record.sinks is None else mean)
 
 
-def penalty(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """What a mask adds to the scores, `HIDDEN` where it hides a key."""
-    if mask.dtype == torch.bool:
-        return torch.where(mask, 0.0, HIDDEN).to(dtype)
-    return torch.where(mask > torch.finfo(mask.dtype).min / 4, mask.to(dtype), HIDDEN)
+def penalty(mask: Tensor, dtype: torch.dtype, hidden: float = HIDDEN) -> Tensor:
+    """What a mask adds to the scores, `hidden` where it hides a key."""
+    return torch.where(shown_by(mask), 0.0 if mask.dtype == torch.bool else mask.to(dtype), hidden).to(dtype)
 
 
 def by_key_head(array: Tensor, groups: int) -> Tensor:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from headscope.attention.expression import Fields, Layout
-from headscope.attention.record import AttentionRecord, Hook, shaped
+from headscope.attention.record import AttentionRecord, Hook, answered
 from headscope.core.maps import Kind
 from headscope.models.weights import main_device
 from headscope.models.within import modules_of
@@ -156,11 +156,7 @@ class Watch:
         record = AttentionRecord(
             **place._asdict(), **fields._asdict(), v=values, route="trace", given=given, key_offset=offset
         )
-        seen = record.at(self.home)
-        answer = self.hook(seen)
-        if answer is None and seen is not record:
-            answer = seen.given  # so that it stays a part of the model's graph
-        return record, None if answer is None else shaped(answer, record).to(record.q.device)
+        return record, answered(self.hook, record, self.home)[1]
 
 
 def heads_of(layouts: Sequence[Layout], module: nn.Module) -> int:

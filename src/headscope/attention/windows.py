@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from math import isqrt
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -14,7 +14,8 @@ from torch import Tensor, nn
 
 from headscope.attention.record import AttentionRecord
 from headscope.core.arrays import Ints
-from headscope.models.within import modules_of
+from headscope.models.pictures import both_sides
+from headscope.models.within import above, modules_of
 
 LARGEST = 4_000_000_000
 """Bytes of the maps of a stage that are kept: its windows are few, but its maps are of every pair on its grid."""
@@ -153,10 +154,10 @@ class _Grids:
 
     def of(self, record: AttentionRecord, rows: int) -> Placed | None:
         """A call in windows, told as one over the grid of its stage; None for another call."""
-        layer = next((name for name in _above(record.module) if _shifts(self._modules[name])), None)
+        layer = next((name for name in above(record.module) if _shifts(self._modules[name])), None)
         if layer is None or self._size is None:
             return None
-        stage = next((name for name in _above(layer) if hasattr(self._modules[name], "blocks")), None)
+        stage = next((name for name in above(layer) if hasattr(self._modules[name], "blocks")), None)
         cells = None if stage is None else self._cells(stage)
         if stage is None or cells is None:
             return None
@@ -186,19 +187,8 @@ class _Grids:
         return self._stages[stage]
 
     def _patch(self, stage: str) -> tuple[int, int] | None:
-        for name in _above(stage):
-            patch: Any = getattr(getattr(self._modules[name], "config", None), "patch_size", None)
-            if patch is not None:
-                down, across = (patch, patch) if isinstance(patch, int) else patch
-                return int(down), int(across)
-        return None
-
-
-def _above(name: str) -> Iterator[str]:
-    """The names of the modules that hold one, the nearest first; the model's is empty."""
-    while name:
-        name = name.rpartition(".")[0]
-        yield name
+        configs = (getattr(self._modules[name], "config", None) for name in above(stage))
+        return next(filter(None, (both_sides(getattr(one, "patch_size", None)) for one in configs)), None)
 
 
 def _shifts(module: nn.Module) -> bool:

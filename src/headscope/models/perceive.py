@@ -16,7 +16,7 @@ from headscope.core.grid import Frames, Grid
 from headscope.core.tokens import Kind, Picture, Sound, Tokens
 from headscope.errors import InputError
 from headscope.models.encode import collate
-from headscope.models.perceiver import Perceiver
+from headscope.models.perceiver import Perceiver, moved
 from headscope.models.pictures import image_id, looked, prefixed
 
 
@@ -124,7 +124,7 @@ def listened(model: Perceiver, audio: Audio) -> ModelSound:
         )
     sound = Sound(samples, rate, "" if isinstance(audio, tuple) else Path(audio).name)
     values = np.asarray(read[model.reads])
-    inputs = {model.reads: torch.as_tensor(values).to(model.device, model.dtype)}
+    inputs = moved(model, {model.reads: torch.as_tensor(values)})
     if cut:
         return ModelSound(inputs, _patches(values[0], model.config, sound.name))
     return ModelSound(inputs, Frames(1, float(sound.seconds if most is None else most / rate), sound))
@@ -276,10 +276,7 @@ def inputs(model: Perceiver, batch: Sequence[Tokens]) -> dict[str, Tensor]:
                     batch if "PaliGemma" not in type(model.processor).__name__ else ()
                 ):
                     ready[name][row, : len(tokens)] = torch.tensor(tokens.mask("image"), dtype=torch.long)
-    return {
-        name: value.to(model.device, model.dtype if value.is_floating_point() else value.dtype)
-        for name, value in ready.items()
-    }
+    return moved(model, ready)
 
 
 def _expect_same(model: Perceiver, tokens: Tokens, expected: Mapping[str, Tensor]) -> None:

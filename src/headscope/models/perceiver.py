@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from headscope.core.tokens import Tokens
 
@@ -54,3 +54,11 @@ class Perceiver(Protocol):
     def from_ids(self, ids: Sequence[int], written: Sequence[int] = ()) -> Tokens:
         """Tokens of vocabulary ids taken as they are."""
         ...
+
+
+def moved(model: Perceiver, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Tensors where a model is, numbers of its type."""
+    return {
+        name: tensor.to(model.device, model.dtype if tensor.is_floating_point() else tensor.dtype)
+        for name, tensor in tensors.items()
+    }

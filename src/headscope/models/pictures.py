@@ -148,14 +148,23 @@ def _inputs(model: Perceiver, read: Arrays) -> dict[str, Tensor]:
     pixels = inputs.get("pixel_values")
     if pixels is not None and pixels.ndim == 5 and "input_ids" not in known:
         inputs = {"pixel_values": pixels[0]}  # Idefics3's tower alone
-    size: Any = getattr(_vision(model), "image_size", None)
-    sides = (size, size) if isinstance(size, int) else tuple(size or ())
+    sides = both_sides(getattr(vision_config(model), "image_size", None))
     if "interpolate_pos_encoding" in known and pixels is not None and tuple(pixels.shape[-2:]) != sides:
         inputs["interpolate_pos_encoding"] = torch.ones(len(pixels), dtype=torch.bool)
     return inputs
 
 
-def _vision(model: Perceiver) -> Any:
+def both_sides(size: Any) -> tuple[int, int] | None:
+    """A height and a width, for which one number may stand; None for what is neither."""
+    if isinstance(size, Mapping):
+        named = cast("Mapping[str, Any]", size)
+        size = (named.get("height"), named.get("width"))
+    size = (size, size) if isinstance(size, int) else tuple(size or ())
+    pair = len(size) == 2 and all(isinstance(side, int) for side in size)
+    return cast("tuple[int, int]", size) if pair else None
+
+
+def vision_config(model: Perceiver) -> Any:
     """The part of a model's configuration that is about pictures."""
     config: Any = model.config
     for name in ("vision_config", "encoder"):
@@ -215,7 +224,7 @@ def _processed(model: Perceiver, pixels: Bytes, text: str | None, **options: Any
 
 def _tiles(model: Perceiver, picture: Picture, read: Arrays, text: str | None) -> list[Tokens]:
     """The patches of each tile of a picture, mostly of one that is all of it, in the model's order."""
-    config = _vision(model)
+    config = vision_config(model)
     pixels, size = read["pixel_values"], picture.size
     if "image_grid_thw" in read:
         rows, columns = (int(side) for side in read["image_grid_thw"][0, 1:])
@@ -225,9 +234,8 @@ def _tiles(model: Perceiver, picture: Picture, read: Arrays, text: str | None) -
         rows, columns = (int(side) for side in read["spatial_shapes"][0])
         patches = Grid(rows, columns, picture=picture)
         return [_padded(patches, pixels.shape[1])]
-    patch: Any = getattr(config, "patch_size", None)
-    across = [patch, patch] if isinstance(patch, int) else list(cast("Sequence[Any]", patch or ()))
-    if pixels.ndim not in (4, 5) or len(across) != 2 or not all(isinstance(side, int) for side in across):
+    across = both_sides(getattr(config, "patch_size", None))
+    if pixels.ndim not in (4, 5) or across is None:
         raise InputError(
             f"image: {model.name} cuts a picture into no one grid of patches; headscope.capture with inputs "
             f"({{'pixel_values': …}}) gives its maps"
@@ -390,7 +398,7 @@ def merged(patches: Tokens | None, rows: int, columns: int, of: tuple[int, int])
 
 def prefixed(patches: Tokens, model: Perceiver, count: int) -> Tokens | None:
     """The patches with what stands around them where an axis has `count` tokens; None where it is another axis."""
-    config = _vision(model)
+    config = vision_config(model)
     detections = int(getattr(config, "num_detection_tokens", 0) or 0)  # YOLOS
     extra = count - len(patches) - detections
     if patches.boxes is None or extra < 0:

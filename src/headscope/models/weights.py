@@ -306,13 +306,8 @@ def _architecture(module: nn.Module) -> None:
         raise InputError(
             f"{type(module).__name__} has no initialiser of its own; use init='reset_parameters'"
         )
-    parts: list[Any] = list(module.modules())
-    for part in parts:
-        if hasattr(part, "_is_hf_initialized"):
-            part._is_hf_initialized = False
-    for tensor in (*module.parameters(), *module.buffers()):
-        if hasattr(tensor, "_is_hf_initialized"):
-            delattr(tensor, "_is_hf_initialized")
+    for marked in (*module.modules(), *module.parameters(), *module.buffers()):
+        vars(marked).pop("_is_hf_initialized", None)
     model: Any = module
     model.init_weights()
 

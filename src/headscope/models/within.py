@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import os
+from collections.abc import Iterator
 from typing import Any, Protocol, cast, runtime_checkable
 
 from torch import nn
@@ -126,6 +127,13 @@ def unforwarded(module: nn.Module) -> bool:
 def modules_of(module: nn.Module) -> dict[str, nn.Module]:
     """A module and all within it, by their dotted names."""
     return dict(cast("Any", module).named_modules())
+
+
+def above(name: str) -> Iterator[str]:
+    """The names of the modules that hold one, the nearest first; the model's is empty."""
+    while name:
+        name = name.rpartition(".")[0]
+        yield name
 
 
 def transformers_within(module: nn.Module) -> list[str]:
