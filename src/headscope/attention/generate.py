@@ -239,46 +239,43 @@ def stitch(
     records: Sequence[AttentionRecord], query: Tokens, key: Tokens, meta: Mapping[str, Any]
 ) -> AttentionMaps:
     """One map a layer from the records of all steps; each step's rows go below those of the step before."""
-    layers: dict[int, AnyFloats] = {}
-    sinks: dict[int, AnyFloats] = {}
-    sights: dict[int, Bools] = {}
-    filled: dict[int, int] = {}
-    for record in records:
-        start = filled.get(record.layer, 0)
-        # Where frequencies change all is read once more (longrope): those rows did not write.
-        repeated = start if record.shape[2] > start else 0
-        weights = numpy_of(record.weights()[0])[:, repeated:]
-        heads, rows, keys = weights.shape
-        maps = layers.setdefault(record.layer, np.zeros((heads, len(query), len(key)), np.float32))
-        sink = sinks.setdefault(record.layer, np.zeros((heads, len(query)), np.float32))
-        seen = len(key) if record.kind != "self" else start + rows + len(key) - len(query)
-        offset = record.key_offset or max(0, seen - keys)  # a sliding cache keeps the last keys only
-        width = min(keys, seen - offset)
-        if start + rows > len(query) or offset + width > len(key) or weights[:, :, width:].any():
-            raise RefusedError(f"{record.module}: step {record.step} does not continue the steps before it")
-        maps[:, start : start + rows, offset : offset + width] = weights[:, :, :width]
-        sight = sights.setdefault(record.layer, np.zeros(maps.shape, np.bool_))
-        sight[:, start : start + rows, offset : offset + width] = seen_by(record, 0)[:, repeated:, :width]
-        if record.sinks is not None:
-            sink[:, start : start + rows] = 1 - weights.sum(-1)
-        filled[record.layer] = start + rows
-    if short := [layer for layer, rows in filled.items() if rows != len(query)]:
-        raise RefusedError(
-            f"layer {short[0]}: {filled[short[0]]} rows were seen in all steps, expected {len(query)}"
-        )
-    index = sorted(layers)
+    layers, sinks, sights = list[AnyFloats](), list[AnyFloats](), list[Bools]()
+    index = sorted({record.layer for record in records})
+    for layer in index:
+        steps = [record for record in records if record.layer == layer]
+        maps = np.zeros((steps[0].shape[1], len(query), len(key)), np.float32)
+        sink, sight, start = np.zeros(maps.shape[:2], np.float32), np.zeros(maps.shape, np.bool_), 0
+        for record in steps:
+            # Where frequencies change all is read once more (longrope): those rows did not write.
+            repeated = start if record.shape[2] > start else 0
+            weights = numpy_of(record.weights()[0])[:, repeated:]
+            _, rows, keys = weights.shape
+            seen = len(key) if record.kind != "self" else start + rows + len(key) - len(query)
+            offset = record.key_offset or max(0, seen - keys)  # a sliding cache keeps the last keys only
+            width = min(keys, seen - offset)
+            if start + rows > len(query) or offset + width > len(key) or weights[:, :, width:].any():
+                raise RefusedError(
+                    f"{record.module}: step {record.step} does not continue the steps before it"
+                )
+            here = np.s_[:, start : start + rows, offset : offset + width]
+            maps[here], sight[here] = weights[:, :, :width], seen_by(record, 0)[:, repeated:, :width]
+            if record.sinks is not None:
+                sink[:, start : start + rows] = 1 - weights.sum(-1)
+            start += rows
+        if start != len(query):
+            raise RefusedError(f"layer {layer}: {start} rows were seen in all steps, expected {len(query)}")
+        layers.append(maps)
+        sinks.append(sink)
+        sights.append(agreed(sight | (maps > 0) if edits.now() else sight))
     kind = records[0].kind
-    seen = [agreed(sights[layer]) for layer in index]
-    if edits.now():
-        seen = [mask | (layers[layer] > 0) for mask, layer in zip(seen, index, strict=True)]
-    causal, visible = sight_of(seen, kind)
+    causal, visible = sight_of(sights, kind)
     return AttentionMaps(
-        [layers[layer] for layer in index],
+        layers,
         query,
         key,
         kind,
         causal,
-        [sinks[layer] for layer in index] if any(record.sinks is not None for record in records) else None,
+        sinks if any(record.sinks is not None for record in records) else None,
         index,
         partial=bool(edits.now()),
         meta=meta,

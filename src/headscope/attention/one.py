@@ -17,7 +17,7 @@ from headscope.attention.mixers import unseen
 from headscope.attention.module_inputs import expect_hidden, say_moved, say_packed, say_padding, taken
 from headscope.attention.objective import asked
 from headscope.attention.parts import Parts, assemble, behind, from_ids, group, numpy_of, seen_by, sides
-from headscope.attention.record import AttentionRecord, Hook
+from headscope.attention.record import AttentionRecord, Hook, leaf_of
 from headscope.attention.recording import evaluating, read, recording
 from headscope.attention.vision import eyes, verified
 from headscope.attention.windows import LARGEST, expected_bytes, placed
@@ -159,10 +159,7 @@ def gradients(
 
     def keep(record: AttentionRecord) -> Tensor | None:
         records.append(record)
-        if record.given is not None and not record.given.requires_grad:  # of a model whose weights are frozen
-            record.given = record.given.detach().requires_grad_()
-            return record.given
-        return None
+        return leaf_of(record)
 
     with torch.enable_grad(), recording(model.module, keep):
         with running(model, ready):
@@ -182,13 +179,7 @@ def gradients(
 
 def _slopes(number: Tensor, records: Sequence[AttentionRecord]) -> list[AnyFloats]:
     """Gradients with respect to the weights of each call; 0 where they do not matter to the number, or are hidden."""
-    weights: list[Tensor] = []
-    for call in (call for record in records for call in record.called):
-        if call.given is None:
-            raise RefusedError(
-                f"{call.module}: runs a fused kernel, so no weights are in its graph; load it with eager attention"
-            )
-        weights.append(call.given)
+    weights = [call.given for record in records for call in record.called if call.given is not None]
     slopes = iter(
         torch.autograd.grad(number, weights, retain_graph=True, allow_unused=True, materialize_grads=True)
     )

@@ -217,15 +217,10 @@ def _read(
 
 
 def _axis(described: Mapping[str, Any], arrays: Mapping[str, Any], side: str) -> Tokens | None:
+    side = "query" if described.get(side) is None else side
     pieces = described.get(side)
-    if pieces is None:
-        return (
-            _axis(described, arrays, "query")
-            if side == "key" and described.get("query") is not None
-            else None
-        )
     known = any(name.startswith(f"{side}.") for name in arrays)
-    return tokens_of(described, arrays, side) if known else Tokens.of(pieces)
+    return None if pieces is None else tokens_of(described, arrays, side) if known else Tokens.of(pieces)
 
 
 def _rules(given: Any, arrays: Mapping[str, Stored]) -> Any:

@@ -237,6 +237,21 @@ def answered(
     return seen, None if answer is None else shaped(answer, record).to(record.q.device)
 
 
+def leaf_of(record: AttentionRecord) -> Tensor | None:
+    """What has the weights of a call carry a gradient where the model's own, of weights that are frozen, carry none.
+
+    `given` is what carries it. Raises `RefusedError` for a call whose weights are in no graph.
+    """
+    if record.given is None:
+        raise RefusedError(
+            f"{record.module}: runs a fused kernel, so no weights are in its graph; load it with eager attention"
+        )
+    if record.given.requires_grad:
+        return None
+    record.given = record.given.detach().requires_grad_()
+    return record.given
+
+
 def silenced(record: AttentionRecord, heads: Sequence[int] | int) -> Tensor:
     """The weights of a call with those of some heads at 0."""
     weights = record.weights().clone()

@@ -95,13 +95,12 @@ def from_words(
     characters) has no piece. Raises `InputError` for no words and for an empty one, and where a space between two
     words becomes a piece of its own (tokenizers of characters, of molecules): such a text is another one.
     """
-    lists = _lists((words,) if pair_words is None else (words, pair_words))
-    texts = {name: " ".join(given) for name, given in lists.items()}
+    texts, lists = _joined((words,) if pair_words is None else (words, pair_words))
     if tokenizer.is_fast:
-        tokens = _fast(tokenizer, list(texts.values()), list(lists.values()))
+        tokens = _fast(tokenizer, list(texts.values()), lists)
     else:
-        ids_of_words = [[_ids(tokenizer, word) for word in given] for given in lists.values()]
-        batch = _call(tokenizer, *lists.values(), words=True)
+        ids_of_words = [[_ids(tokenizer, word) for word in given] for given in lists]
+        batch = _call(tokenizer, *lists, words=True)
         tokens = _place(tokenizer, [[one for ids in part for one in ids] for part in ids_of_words], batch)
         numbers = np.full(len(tokens), -1)
         for number, part in enumerate(ids_of_words):
@@ -123,12 +122,8 @@ def encode_all(tokenizer: PreTrainedTokenizerBase, inputs: Sequence[Sequence[Tex
     ready: dict[int, list[tuple[int, dict[str, str], list[list[str]] | None]]] = {1: [], 2: []}
     for place, given in enumerate(inputs):
         with suppress(InputError):
-            if isinstance(given[0], str):
-                ready[len(given)].append((place, _texts(given), None))
-            else:
-                lists = _lists(given)
-                texts = {name: " ".join(words) for name, words in lists.items()}
-                ready[len(given)].append((place, texts, list(lists.values())))
+            texts, lists = (_texts(given), None) if isinstance(given[0], str) else _joined(given)
+            ready[len(given)].append((place, texts, lists))
     for group in filter(None, ready.values()):
         with suppress(InputError):  # of one that cannot be read, which asked alone says so
             batch = _call(tokenizer, *map(list, zip(*(texts.values() for _, texts, _ in group), strict=True)))
@@ -510,11 +505,11 @@ def _texts(given: Sequence[Text]) -> dict[str, str]:
     return texts
 
 
-def _lists(given: Sequence[Text]) -> dict[str, list[str]]:
-    """The words of A, and B, by name. Raises `InputError` for those that cannot be read."""
-    return {
-        name: _check_words(name, words) for name, words in zip(("words", "pair_words"), given, strict=False)
-    }
+def _joined(given: Sequence[Text]) -> tuple[dict[str, str], list[list[str]]]:
+    """Text A, and B, by name, and their words. Raises `InputError` for those that cannot be read."""
+    names = "words", "pair_words"
+    lists = [_check_words(name, words) for name, words in zip(names, given, strict=False)]
+    return dict(zip(names, map(" ".join, lists), strict=False)), lists
 
 
 def _check_text(name: str, text: object) -> None:

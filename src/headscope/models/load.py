@@ -272,13 +272,14 @@ def _pretrained(
 
     hub: Any = transformers
     options: dict[str, Any] = {"trust_remote_code": trust_remote_code}
-    if not Path(where).is_dir():
+    local = Path(where).is_dir()
+    if not local:
         reachable(name)
         options["revision"] = revision or "main"
     else:
         checkpoint.expect_no_pointers(name, Path(where))
     taken: str | None = None
-    with one_line(name, not Path(where).is_dir()):
+    with one_line(name, not local):
         config = hub.AutoConfig.from_pretrained(where, **options)
         _check_config(config, name)
         # Whatever kernels a file asks for: weights are computed here, and need none that is not installed.
@@ -305,8 +306,7 @@ def _pretrained(
                     dtype=dtype or torch.float32,
                     output_loading_info=True,
                     **({} if spread is None else {"device_map": spread}),
-                    trust_remote_code=trust_remote_code,
-                    **({"revision": options["revision"]} if "revision" in options else {}),
+                    **options,
                     **more,
                 )
             finally:
@@ -317,13 +317,13 @@ def _pretrained(
             taken = checkpoint.prefix(missing, info["unexpected_keys"])
             if taken is not None:
                 module, info = read(where, key_mapping={f"^{re.escape(taken)}": ""})
-            elif Path(where).is_dir() and (inner := checkpoint.within(Path(where), missing)) is not None:
+            elif local and (inner := checkpoint.within(Path(where), missing)) is not None:
                 taken, weights = inner
                 module, info = read(None, state_dict=weights)
     model = Model(
         module.eval(),
         _reader("AutoTokenizer", _TOKENIZERS, where, name, options),
-        Path(where).resolve().name if Path(where).is_dir() and name != DEMO_NAME else name,
+        Path(where).resolve().name if local and name != DEMO_NAME else name,
         getattr(config, "_commit_hash", None) or revision,
     )
     if model.reads in ("input_features", "input_values"):

@@ -227,17 +227,9 @@ class Model:
         """Which ids at either end of an input are padding; none where that is another special token as well."""
         pad = getattr(self.tokenizer, "pad_token_id", None)
         pad = getattr(self.config, "pad_token_id", None) if self.tokenizer is None else pad
-        names = (
-            "bos_token_id",
-            "eos_token_id",
-            "unk_token_id",
-            "cls_token_id",
-            "sep_token_id",
-            "mask_token_id",
-        )
         others: set[Any] = set()
-        for name in names:
-            held = getattr(self.tokenizer or self.config, name, None)
+        for name in ("bos", "eos", "unk", "cls", "sep", "mask"):
+            held = getattr(self.tokenizer or self.config, f"{name}_token_id", None)
             others.update(cast("list[Any]", held) if isinstance(held, list) else [held])
         if pad is None or pad in others:
             return np.zeros(len(ids), np.bool_)
@@ -308,8 +300,7 @@ class Model:
                 f"{self.name}: expected inputs of one length in a batch, as padding moves its attention; found lengths "
                 f"from {min(map(len, batch))} to {longest}"
             )
-        pad = getattr(self.tokenizer, "pad_token_id", None)
-        arrays = _encode.collate(batch, pad_id=pad if pad is not None else 0)
+        arrays = _encode.collate(batch, getattr(self.tokenizer, "pad_token_id", None) or 0)
         if "token_type_ids" in arrays and not token_types:
             arrays["token_type_ids"] = arrays["token_type_ids"] * 0
         device = self.device

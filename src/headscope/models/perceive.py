@@ -265,16 +265,14 @@ def inputs(model: Perceiver, batch: Sequence[Tokens]) -> dict[str, Tensor]:
             )
     ready = {name: torch.cat([one[name] for one in examples]) for name in examples[0]}
     if batch[0].ids is not None:
-        pad: Any = getattr(model.tokenizer, "pad_token_id", None)
-        texts = collate(batch, pad_id=0 if pad is None else int(pad))
+        texts = collate(batch, getattr(model.tokenizer, "pad_token_id", None) or 0)
         ready |= {name: torch.as_tensor(array) for name, array in texts.items()}
         named: Sequence[str] = getattr(model.processor, "model_input_names", ())
         for name in _TYPES:  # which tokens stand for the picture
             if name in named and name not in ready:
                 ready[name] = torch.zeros_like(ready["input_ids"])
-                for row, tokens in enumerate(
-                    batch if "PaliGemma" not in type(model.processor).__name__ else ()
-                ):
+                paligemma = "PaliGemma" in type(model.processor).__name__
+                for row, tokens in enumerate(() if paligemma else batch):
                     ready[name][row, : len(tokens)] = torch.tensor(tokens.mask("image"), dtype=torch.long)
     return moved(model, ready)
 

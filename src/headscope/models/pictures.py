@@ -205,16 +205,10 @@ def _processed(model: Perceiver, pixels: Bytes, text: str | None, **options: Any
     """What the model's processor makes of a picture, and of the text beside it."""
     processor = model.image_processor if text is None else model.processor
     try:
-        if text is None:
-            read = processor(pixels, return_tensors="np", input_data_format="channels_last", **options)
-        else:
-            read = processor(
-                text=[text],
-                images=[pixels],
-                return_tensors="pt",
-                input_data_format="channels_last",
-                **options,
-            )
+        given = {"images": pixels, "return_tensors": "np"}
+        if text is not None:
+            given = {"text": [text], "images": [pixels], "return_tensors": "pt"}
+        read = processor(**given, input_data_format="channels_last", **options)
     except (TypeError, ValueError) as error:
         raise InputError(
             f"image: its processor {type(processor).__name__} cannot read it ({reason(error)})"

@@ -26,7 +26,7 @@ from headscope.attention.implicit import through_mixers
 from headscope.attention.neurons import Projections
 from headscope.attention.objective import Objective, Prepared, objective
 from headscope.attention.recompute import layers_again
-from headscope.attention.record import AttentionRecord
+from headscope.attention.record import AttentionRecord, leaf_of
 from headscope.attention.recording import recording
 from headscope.core.tokens import Tokens
 from headscope.corpora import Example
@@ -99,26 +99,19 @@ def slopes_of(batch: Prepared) -> tuple[Tensor, list[AttentionRecord], list[Tens
     hidden: from padding, and from what stands before it in a causal model.
     """
     records: list[AttentionRecord] = []
-    given: list[Tensor] = []
 
     def keep(record: AttentionRecord) -> Tensor | None:
         if foreign(record, batch.tokens):
             return None
-        if record.given is None:
-            raise RefusedError(
-                f"{record.module}: runs a fused kernel, so no weights are in its graph; "
-                "load it with eager attention"
-            )
         records.append(record)
-        leaf = None if record.given.requires_grad else record.given.detach().requires_grad_()
-        given.append(record.given if leaf is None else leaf)
-        return leaf
+        return leaf_of(record)
 
     module = batch.objective.module
     hand_back(module)
     recomputing = layers_again(module, keep) if size_of(module) > LARGE else nullcontext(keep)
     with torch.enable_grad(), recomputing as hook, recording(module, hook):
         numbers = batch.run()
+        given = [record.given for record in records if record.given is not None]
         if not numbers.requires_grad:
             slopes: Sequence[Tensor] = [torch.zeros_like(weights) for weights in given]
         else:
