@@ -15,14 +15,14 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FunctionType
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from headscope.attention.record import IMPLICIT, AttentionRecord, Hook
-from headscope.attention.recording import Hooks, afresh, evaluating
+from headscope.attention.recording import Hooks, afresh, evaluating, first
 from headscope.attention.watch import Places
 from headscope.errors import RefusedError
 
@@ -95,15 +95,12 @@ def through_mixers(model: nn.Module, hook: Hook) -> Generator[None]:
     """Within it `hook` is shown a record of each mixer that this thread runs, without a cache."""
     places = Places(model)
 
-    def begin(*_: object) -> None:
-        places.begin()
-
     def ran(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: object) -> None:
         with torch.no_grad():
             hook(_record(places, module, _calls(module, *afresh(args, kwargs))))
 
     with evaluating(model), Hooks() as hooks:
-        hooks.before(model, begin)
+        hooks.before(model, lambda *_: places.begin())
         for module in mixers(model):
             hooks.after(module, ran)
         yield
@@ -184,11 +181,11 @@ def _calls(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
         def with_values(v: Tensor) -> Tensor:
             bound.arguments[argument] = _given(v, lies)
-            return _lying(_first(function(*bound.args, **bound.kwargs)), lies)
+            return _lying(first(function(*bound.args, **bound.kwargs)), lies)
 
         output = function(*given, **named)
         calls.append(
-            _MixerCall(_lying(bound.arguments[argument], lies), _lying(_first(output), lies), with_values)
+            _MixerCall(_lying(bound.arguments[argument], lies), _lying(first(output), lies), with_values)
         )
         return output
 
@@ -266,7 +263,3 @@ def _given(x: Tensor, lies: str) -> Tensor:
     if lies == _HEADS_FIRST:
         return x
     return x[..., 0] if lies == _CHANNELS else x[..., 0].transpose(1, 2).contiguous()
-
-
-def _first(output: Any) -> Tensor:
-    return cast("Tensor", output[0] if isinstance(output, tuple) else output)

@@ -14,7 +14,7 @@ from typing import Any, cast
 from torch import Tensor, nn
 
 from headscope.attention.record import IMPLICIT, AttentionRecord
-from headscope.attention.recording import Hooks, afresh
+from headscope.attention.recording import Hooks, afresh, first
 from headscope.models.model import uncached
 from headscope.models.within import above, modules_of
 
@@ -269,10 +269,8 @@ class _Mixing:
 
 
 def _tensor(output: Any) -> Tensor | None:
-    first: Any = (
-        next(iter(cast("Sequence[Any]", output)), None) if isinstance(output, (tuple, list)) else output
-    )
-    return first if isinstance(first, Tensor) and first.is_floating_point() and first.ndim > 2 else None
+    given = first(output)
+    return given if isinstance(given, Tensor) and given.is_floating_point() and given.ndim > 2 else None
 
 
 def _built(module: nn.Module) -> _Built:

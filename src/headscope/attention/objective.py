@@ -225,10 +225,6 @@ class Prepared:
             part = _row(output, index, len(self.tokens), len(tokens), width)
             number, name = self.objective.of(part, row, tokens)
             self.objective.say(name, tokens)
-            if number.numel() != 1:
-                raise InputError(
-                    f"objective: expected one number an input, found shape {tuple(number.shape)}"
-                )
             numbers.append(number.reshape(()) if number.dtype.itemsize >= 4 else number.reshape(()).float())
         return torch.stack(numbers)
 

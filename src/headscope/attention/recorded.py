@@ -100,7 +100,7 @@ class Recorded:
             _check_rule(
                 layer,
                 self.mask[place],
-                (len(self.q[place].shape) and self.q[place].shape[0], len(self.query), len(self.key)),
+                (self.heads_of(place), len(self.query), len(self.key)),
             )
             if self.sinks[place] is not None and tuple(self.sinks[place].shape) != (self.heads_of(place),):
                 raise ShapeError(
@@ -423,11 +423,7 @@ def tensor_of(array: Any) -> Tensor:
 
 
 def _check(layer: int, q: Sequence[int], k: Sequence[int], queries: int, keys: int) -> None:
-    if len(q) != 3 or len(k) != 3:
-        raise ShapeError(
-            f"layer {layer}: expected q [head query dim] and k [key_head key dim], found {tuple(q)} and {tuple(k)}"
-        )
-    if not k[0] or not q[0] or q[0] % k[0]:
+    if q[0] % k[0]:
         raise ShapeError(
             f"layer {layer}, axis head: expected query heads that are a multiple of the key heads, found {q[0]} and "
             f"{k[0]}: heads are missing"

@@ -208,11 +208,8 @@ def merged(module: nn.Module, adapter: str | os.PathLike[str], base: str) -> nn.
             )
         try:
             wrapped = peft.PeftModel(module, config)
-        except ValueError as error:
-            raise ModelError(f"{name}: does not fit {base} ({_short(error)})") from None
-        try:
             read = wrapped.load_adapter(where, "default", autocast_adapter_dtype=False, **options)
-        except RuntimeError as error:
+        except (ValueError, RuntimeError) as error:
             raise ModelError(f"{name}: does not fit {base} ({_short(error)})") from None
         if wrong := [*read.missing_keys, *read.unexpected_keys]:
             others = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
@@ -223,11 +220,8 @@ def merged(module: nn.Module, adapter: str | os.PathLike[str], base: str) -> nn.
 
 def _short(error: Exception) -> str:
     """The line of a long message that says what is wrong."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    message = next(
-        (line for line in lines if "size mismatch" in line), lines[0] if lines else type(error).__name__
-    )
-    return _plain(message).rstrip(".")[:200]
+    message = next((line for line in str(error).splitlines() if "size mismatch" in line), _first(error))
+    return _plain(message).strip().rstrip(".")[:200]
 
 
 def _plain(name: str) -> str:

@@ -74,12 +74,9 @@ def within(folder: Path, missing: Collection[str]) -> tuple[str, dict[str, Tenso
         named = cast("Mapping[str, Tensor]", weights)
         before = "" if set(missing) <= set(named) else prefix(missing, named)
         if before is not None:
-            entries.append((f"{entry}: {before}" if before else entry, _without(before, named)))
+            inner = {name.removeprefix(before): one for name, one in named.items() if name.startswith(before)}
+            entries.append((f"{entry}: {before}" if before else entry, inner))
     return entries[0] if len(entries) == 1 else None
-
-
-def _without(before: str, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {name.removeprefix(before): value for name, value in weights.items() if name.startswith(before)}
 
 
 def notes(name: str, module: nn.Module, missing: Collection[str], unexpected: Collection[str]) -> list[str]:

@@ -79,11 +79,8 @@ def read(path: Path) -> tuple[Any, Any]:
     options: dict[str, Any] = {"dtype": torch.float32, "output_loading_info": True}
     if hasattr(hub, "GgufConfig"):  # else weights may stay packed, in kernels of their own
         options["quantization_config"] = hub.GgufConfig(dequantize=True)
-    read_as = hub.AutoModel
-    for kind in (hub.AutoModelForCausalLM, hub.AutoModelForSeq2SeqLM):
-        if type(config) in kind._model_mapping:
-            read_as = kind
-            break
+    kinds = hub.AutoModelForCausalLM, hub.AutoModelForSeq2SeqLM
+    read_as = next((kind for kind in kinds if type(config) in kind._model_mapping), hub.AutoModel)
     _expect_weights(path, read_as, config)
     network, info = read_as.from_pretrained(**where, config=config, **options)
     if missing := sorted(info["missing_keys"]):
