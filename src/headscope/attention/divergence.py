@@ -102,13 +102,8 @@ def _mixtures(xp: Any, log: Any, weights: Any, sums: Any, partners: int) -> Any:
             m, ln = mixed[: others.stop - start], logs[: others.stop - start]
             xp.add(half[others], half[head], out=m)
             log(m, out=ln)
-            sums[head, others] = _dots(m, ln)
+            sums[head, others] = (m[:, None, :] @ ln[:, :, None])[:, 0, 0]  # products of rows
     return sums
-
-
-def _dots(a: Any, b: Any) -> Any:
-    """Dot products of rows, ``[row x], [row x] -> [row]``."""
-    return (a[:, None, :] @ b[:, :, None])[:, 0, 0]
 
 
 @torch.no_grad()

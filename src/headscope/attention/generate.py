@@ -126,7 +126,10 @@ def generate(
     prompt = axes.get("self", Tokens(())) if not model.encoder_decoder else Tokens(())
     start = len(prompt) or fed.start
     query = _query(model, prompt, ids[:-1], start)
-    meta = {**describe(model), "written": _decode(model, ids[len(prompt) :])}
+    new: Any = ids[len(prompt) :].tolist()
+    if model.tokenizer is not None:
+        new = str(model.tokenizer.decode(new, skip_special_tokens=True))
+    meta = {**describe(model), "written": new}
     parts: dict[str, AttentionMaps] = {}
     for name, calls in group(placed(model.module, fed.records(), ready, 1)).items():
         (tokens, keep), (key, _) = sides(model, name, calls, 0, ready, axes)
@@ -299,10 +302,3 @@ def written_texts(tokenizer: Any, ids: Sequence[int], start: int) -> list[str]:
         texts.append(now[len(before) :])
         first, done = max(0, end - _BEFORE), end
     return texts
-
-
-def _decode(model: Model, ids: Any) -> str | list[int]:
-    written: list[int] = ids.tolist()
-    return (
-        written if model.tokenizer is None else str(model.tokenizer.decode(written, skip_special_tokens=True))
-    )

@@ -166,7 +166,7 @@ class _Pile:
         """What is said of a layer in which nothing is known to mix tokens."""
         if not any(part in mixing.ran for part in layer.modules()):
             return _NOT_RUN, type(layer).__name__
-        children = [child for child in layer.children() if not _is_torchs(child)]
+        children = [child for child in layer.children() if not type(child).__module__.startswith("torch.")]
         largest = max(
             children,
             key=lambda child: sum(parameter.numel() for parameter in child.parameters()),
@@ -275,10 +275,6 @@ def _tensor(output: Any) -> Tensor | None:
 
 def _built(module: nn.Module) -> _Built:
     return tuple(type(part) for part in module.modules())
-
-
-def _is_torchs(module: nn.Module) -> bool:
-    return type(module).__module__.startswith("torch.")
 
 
 def _words(modules: Sequence[nn.Module], count: int) -> Sequence[str]:

@@ -141,7 +141,13 @@ class Watch:
         self.hook = hook
         self.places = Places(model)
         self.home = main_device(model)
-        self.modules = frozenset(m for m in model.modules() if m is model or _may_attend(m))
+        self.modules = frozenset(
+            part
+            for part in model.modules()
+            if part is model
+            or isinstance(part, nn.MultiheadAttention)
+            or not type(part).__module__.startswith("torch.nn.modules.")
+        )
         self.parameters = {storage(parameter) for parameter in model.parameters()}
 
     def show(
@@ -180,11 +186,6 @@ def innermost(first: tuple[nn.Module, ...], second: tuple[nn.Module, ...]) -> nn
             break
         module = a
     return module
-
-
-def _may_attend(module: nn.Module) -> bool:
-    builtin = type(module).__module__.startswith("torch.nn.modules.")
-    return isinstance(module, nn.MultiheadAttention) or not builtin
 
 
 def storage(tensor: Tensor) -> int:

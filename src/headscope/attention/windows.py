@@ -179,16 +179,14 @@ class _Grids:
                 down, across = ((grid.rows + 1) // 2, (grid.columns + 1) // 2) if merges else grid[:2]
                 self._stages[stage] = GridCells(down, across, grid.patches)
             else:
-                patch = self._patch(stage)
+                configs = (getattr(self._modules[name], "config", None) for name in above(stage))
+                patches = (both_sides(getattr(config, "patch_size", None)) for config in configs)
+                patch = next(filter(None, patches), None)
                 if patch is None or self._size is None:
                     return None
                 down, across = (-(-size // side) for size, side in zip(self._size, patch, strict=True))
                 self._stages[stage] = GridCells(down, across, (down, across))
         return self._stages[stage]
-
-    def _patch(self, stage: str) -> tuple[int, int] | None:
-        configs = (getattr(self._modules[name], "config", None) for name in above(stage))
-        return next(filter(None, (both_sides(getattr(one, "patch_size", None)) for one in configs)), None)
 
 
 def _shifts(module: nn.Module) -> bool:

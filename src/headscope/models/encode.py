@@ -213,10 +213,10 @@ def chat(
     rendered = Rendered(tokenizer, messages, add_generation_prompt=add_generation_prompt, **given)
     text, spans = rendered.text, rendered.spans
     tokens = encode(tokenizer, text, special=False)
-    first: list[int] = []
-    for start, end in _known(tokens.offsets).tolist():
-        surface = text[start:end]
-        first.append(start if surface.isspace() else start + len(surface) - len(surface.lstrip()))
+    places = _known(tokens.offsets).tolist()
+    first = [
+        start if text[start:end].isspace() else end - len(text[start:end].lstrip()) for start, end in places
+    ]
     roles = {
         role: np.array(
             [any(span.role == role and span.start <= place < span.end for span in spans) for place in first]

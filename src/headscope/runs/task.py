@@ -122,7 +122,7 @@ def slopes_of(batch: Prepared) -> tuple[Tensor, list[AttentionRecord], list[Tens
     ]
     return (
         numbers.detach(),
-        [_light(record, slope) for record, slope in zip(records, slopes, strict=True)],
+        [*map(_light, records)],
         hidden,
     )
 
@@ -179,7 +179,7 @@ def parts(model: Model, inputs: Sequence[Tokens], most: int = 0) -> list[slice]:
     return runs
 
 
-def _light(record: AttentionRecord, slope: Tensor) -> AttentionRecord:
+def _light(record: AttentionRecord) -> AttentionRecord:
     """A record without the graph of its pass."""
     q, k = record.q.detach(), record.k.detach()
     mask = None if record.mask is None else record.mask.detach()
