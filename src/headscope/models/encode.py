@@ -30,7 +30,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -265,27 +265,27 @@ def split(tokenizer: PreTrainedTokenizerBase, text: str, size: int) -> list[str]
     return parts
 
 
-def collate(
-    batch: Sequence[Tokens], pad_id: int, side: Literal["right", "left"] = "right"
-) -> dict[str, Ints]:
-    """`input_ids`, `attention_mask` and, where all inputs have it, `token_type_ids`: ``[batch token]``."""
+def collate(batch: Sequence[Tokens], pad_id: int) -> dict[str, Ints]:
+    """`input_ids`, `attention_mask` and, where all inputs have it, `token_type_ids`: ``[batch token]``.
+
+    They are padded on the right.
+    """
     if not batch:
         raise InputError("batch: expected at least one input, found none")
-    if side not in ("right", "left"):
-        raise InputError(f"side: expected 'right' or 'left', found {side!r}")
-    width = max(len(tokens) for tokens in batch)
-    arrays = {"input_ids": np.full((len(batch), width), pad_id, np.int64)}
-    arrays["attention_mask"] = np.zeros((len(batch), width), np.int64)
+    shape = len(batch), max(map(len, batch))
+    arrays = {"input_ids": np.full(shape, pad_id, np.int64), "attention_mask": np.zeros(shape, np.int64)}
     if all(tokens.type_ids is not None for tokens in batch):
-        arrays["token_type_ids"] = np.zeros((len(batch), width), np.int64)
+        arrays["token_type_ids"] = np.zeros(shape, np.int64)
     for row, tokens in enumerate(batch):
         if tokens.ids is None:
             raise InputError(f"batch[{row}]: expected tokens with ids, found pieces only")
-        columns = slice(0, len(tokens)) if side == "right" else slice(width - len(tokens), width)
-        arrays["input_ids"][row, columns] = tokens.ids
-        arrays["attention_mask"][row, columns] = 1
-        if "token_type_ids" in arrays:
-            arrays["token_type_ids"][row, columns] = _known(tokens.type_ids)
+        given: dict[str, Any] = {
+            "input_ids": tokens.ids,
+            "attention_mask": 1,
+            "token_type_ids": tokens.type_ids,
+        }
+        for name, array in arrays.items():
+            array[row, : len(tokens)] = given[name]
     return arrays
 
 
