@@ -428,10 +428,9 @@ def outputs(output: Any) -> list[Tensor]:
 
 def distance(a: Sequence[Tensor], b: Sequence[Tensor]) -> float:
     """The largest difference between two outputs, relative to the size of the first."""
-    worst = 0.0
-    for first, second in zip(a, b, strict=True):
-        scale = max(1.0, first.float().abs().max().item()) if first.numel() else 1.0
-        worst = max(
-            worst, (first.float() - second.float()).abs().max().item() / scale if first.numel() else 0.0
-        )
-    return worst
+    errors = [
+        (first.float() - second.float()).abs().max().item() / max(1.0, first.float().abs().max().item())
+        for first, second in zip(a, b, strict=True)
+        if first.numel()
+    ]
+    return max([0.0, *errors])

@@ -357,18 +357,10 @@ def tokens_of(model: Model, text: Any, pair: str | None = None) -> Tokens:
 
 def _encoded(model: Model, text: Any, pair: str | None) -> Tokens:
     if isinstance(text, tuple):
-        both = cast("tuple[Any, ...]", text)
-        if len(both) != 2 or pair is not None:
+        if pair is not None:
             raise InputError("text: expected a string, or a tuple (A, B) and no pair")
-        return model.encode(both[0], both[1])
-    if isinstance(text, str):
-        return model.encode(text, pair)
-    if isinstance(text, list) and all(isinstance(message, Mapping) for message in cast("list[Any]", text)):
-        return model.chat(cast("list[Mapping[str, Any]]", text))
-    raise InputError(
-        "text: expected a string, (A, B), a list of messages or Tokens, "
-        f"found {type(cast('object', text)).__name__}"
-    )
+        return model.encode(*cast("tuple[str, str]", text))
+    return model.encode(text, pair) if isinstance(text, str) else model.chat(text)
 
 
 def counted(ready: Mapping[str, Tensor], axes: Mapping[str, Tokens]) -> int:

@@ -142,15 +142,13 @@ def from_pieces(tokenizer: PreTrainedTokenizerBase, pieces: Sequence[str]) -> To
     text so). For tokenizers that have a separator, what stands after the first one is text B (token type 1).
     Raises `InputError` for no pieces and for a piece that the vocabulary does not have.
     """
-    if isinstance(pieces, str) or not len(pieces):
-        kind = "one string" if isinstance(pieces, str) else "an empty list"
-        raise InputError(f"pieces: expected a list of strings, one a token, found {kind}")
+    if not len(pieces):
+        raise InputError("pieces: expected a list of strings, one a token, found an empty list")
     literal = added(tokenizer)
-    strings = [piece for piece in pieces if isinstance(piece, str) and piece not in literal]  # pyright: ignore[reportUnnecessaryIsInstance]
-    raw = byte_level(tokenizer) and is_raw(strings)
+    raw = byte_level(tokenizer) and is_raw([piece for piece in pieces if piece not in literal])
     ids: list[int] = []
     for position, piece in enumerate(pieces):
-        number = id_of(tokenizer, piece, raw=raw) if isinstance(piece, str) else None  # pyright: ignore[reportUnnecessaryIsInstance]
+        number = id_of(tokenizer, piece, raw=raw)
         if number is None:
             raise InputError(
                 f"pieces[{position}]: expected a piece of the tokenizer's vocabulary, found {piece!r}"
@@ -512,20 +510,17 @@ def _joined(given: Sequence[Text]) -> tuple[dict[str, str], list[list[str]]]:
     return dict(zip(names, map(" ".join, lists), strict=False)), lists
 
 
-def _check_text(name: str, text: object) -> None:
-    if not isinstance(text, str):
-        raise InputError(f"{name}: expected a string, found {type(text).__name__}")
+def _check_text(name: str, text: str) -> None:
     if not text:
         raise InputError(f"{name}: expected at least one token, found an empty text")
     _check_unicode(name, text)
 
 
 def _check_words(name: str, words: Sequence[str]) -> list[str]:
-    if isinstance(words, str) or not len(words):
-        kind = "one string" if isinstance(words, str) else "an empty list"
-        raise InputError(f"{name}: expected a list of words, found {kind}")
+    if not len(words):
+        raise InputError(f"{name}: expected a list of words, found an empty list")
     for number, word in enumerate(words):
-        if not isinstance(word, str) or not word.strip():  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not word.strip():
             raise InputError(f"{name}[{number}]: expected a word, found {word!r}")
         _check_unicode(f"{name}[{number}]", word)
     return list(words)

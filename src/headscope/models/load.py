@@ -62,8 +62,6 @@ def load(
         model = cast("tuple[nn.Module, Any]", held(model))
     one, spread = _places(device, model)
     check_device(one)
-    if untrained is not None and not 0 <= untrained < 2**32:
-        raise InputError(f"untrained: expected a seed from 0 to {2**32 - 1}, found {untrained}")
     file = _gguf_file(model)
     if revision is not None and (not isinstance(model, str) or Path(model).is_dir() or file is not None):
         given = "a module" if isinstance(model, tuple | Model) else f"{model or 'the demo model'}"

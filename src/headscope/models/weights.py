@@ -250,8 +250,6 @@ def reinitialise(
         raise InputError(f"untrained: expected plain weights, found packed ones ({kind})")
     if several_devices(module):
         raise InputError("untrained: expected a model in one device, found one in several or on disk")
-    if keep not in (None, "embeddings"):
-        raise InputError(f"keep: expected 'embeddings', found {keep!r}")
     for name, part in modules_of(module).items():
         if not in_place and isinstance(vars(part).get("forward"), FunctionType):
             raise InputError(
@@ -265,10 +263,8 @@ def reinitialise(
     with seeded(seed), torch.no_grad():
         if init == "architecture":
             _architecture(module)
-        elif init == "reset_parameters":
-            _reset_parameters(module)
         else:
-            raise InputError(f"init: expected 'architecture' or 'reset_parameters', found {init!r}")
+            _reset_parameters(module)
     with torch.no_grad():
         for name, value in kept.items():
             module.get_parameter(name).copy_(value)
