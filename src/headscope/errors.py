@@ -89,5 +89,11 @@ class HeadscopeWarning(UserWarning):
 
 
 def warn(message: str, stacklevel: int = 2) -> None:
-    """Warn, as `HeadscopeWarning`, at the line so many calls up: 1 calls this, 2 the function that does."""
+    """Warn, as `HeadscopeWarning`, at the line so many calls up: 1 calls this, 2 the function that does.
+
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warn("2 of 30 sentences are left out")
+    >>> print(caught[0].message)
+    2 of 30 sentences are left out
+    """
     warnings.warn(message, HeadscopeWarning, stacklevel=stacklevel + 1)

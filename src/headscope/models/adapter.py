@@ -208,8 +208,11 @@ def merged(module: nn.Module, adapter: str | os.PathLike[str], base: str) -> nn.
             )
         try:
             wrapped = peft.PeftModel(module, config)
+        except ValueError as error:
+            raise ModelError(f"{name}: does not fit {base} ({_short(error)})") from None
+        try:
             read = wrapped.load_adapter(where, "default", autocast_adapter_dtype=False, **options)
-        except (ValueError, RuntimeError) as error:
+        except RuntimeError as error:
             raise ModelError(f"{name}: does not fit {base} ({_short(error)})") from None
         if wrong := [*read.missing_keys, *read.unexpected_keys]:
             others = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
