@@ -370,9 +370,7 @@ def from_qk(
             if len(one) != expected:
                 raise ShapeError(f"{name}: expected {expected}, found {len(one)}")
     scales = (
-        [1.0 / float(array.shape[2]) ** 0.5 for array in q]
-        if scale is None
-        else _per_layer("scale", scale, count)
+        [1.0 / float(array.shape[2]) ** 0.5 for array in q] if scale is None else _per_layer(scale, count)
     )
     masks: list[Any] = list(cast("Sequence[Any]", mask)) if isinstance(mask, list | tuple) else [mask] * count
     tensors = {id(one): tensor_of(one) for one in masks if hasattr(one, "shape")}  # layers may share one
@@ -384,7 +382,7 @@ def from_qk(
         [float(cast(float, value)) for value in scales],
         [tensors.get(id(one), one) for one in masks],
         [None] * count if sinks is None else [None if one is None else tensor_of(one) for one in sinks],
-        _per_layer("softcap", softcap, count),
+        _per_layer(softcap, count),
         tuple(index) or tuple(range(count)),
         kind,
         dict(meta or {}),
@@ -392,13 +390,8 @@ def from_qk(
     )
 
 
-def _per_layer(name: str, value: Any, count: int) -> list[Any]:
-    if value is None or isinstance(value, int | float):
-        return [value] * count
-    values = list(value)
-    if not all(one is None or isinstance(one, int | float) for one in values):
-        raise InputError(f"{name}: expected a number, or one a layer, found {value!r}")
-    return values
+def _per_layer(value: Any, count: int) -> list[Any]:
+    return [value] * count if value is None or isinstance(value, int | float) else list(value)
 
 
 def _arrays(name: str, value: Any) -> list[Any]:

@@ -58,8 +58,6 @@ from headscope.models.pieces import (
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-__all__ = ["chat", "collate", "count", "encode", "encode_all", "from_pieces", "from_words", "split"]
-
 Text = str | Sequence[str]
 """A text, or its words."""
 
@@ -378,10 +376,6 @@ def _written(texts: Sequence[str], offsets: Sequence[tuple[int, int]], sequence:
     return written
 
 
-def _types(batch: Any) -> Ints | None:
-    return np.array(batch["token_type_ids"], np.int64) if "token_type_ids" in batch else None
-
-
 def _ids(tokenizer: PreTrainedTokenizerBase, text: str) -> list[int]:
     return list(_call(tokenizer, text, special=False)["input_ids"])
 
@@ -400,7 +394,8 @@ def _place(tokenizer: PreTrainedTokenizerBase, parts: Sequence[list[int]], batch
                 )
         sequence[start : start + len(part)] = number
         start += len(part)
-    return _assemble(tokenizer, ids, sequence, _types(batch))
+    types = np.array(batch["token_type_ids"], np.int64) if "token_type_ids" in batch else None
+    return _assemble(tokenizer, ids, sequence, types)
 
 
 def _assemble(

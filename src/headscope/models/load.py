@@ -385,8 +385,12 @@ def _has(where: str | Path, *files: str) -> bool:
 
 
 _TOKENIZERS = (
-    *("tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json"),
-    *("tokenizer.model", "spiece.model"),
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "vocab.txt",
+    "vocab.json",
+    "tokenizer.model",
+    "spiece.model",
 )
 _PROCESSORS = ("preprocessor_config.json", "processor_config.json")
 

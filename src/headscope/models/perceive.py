@@ -282,11 +282,7 @@ def _expect_same(model: Perceiver, tokens: Tokens, expected: Mapping[str, Tensor
     made = inputs(model, [tokens])
     for name, value in expected.items():
         rebuilt = made.get(name)
-        if (
-            rebuilt is None
-            or rebuilt.shape != value.shape
-            or not torch.equal(rebuilt.cpu(), value.to(rebuilt.dtype).cpu())
-        ):
+        if rebuilt is None or not torch.equal(rebuilt.cpu(), value.to(rebuilt.dtype).cpu()):
             raise InputError(
                 f"image: {model.name} takes {name} of a text and its picture, which cannot be told from the tokens, so "
                 "its heads are not measured over them; headscope.capture gives its maps"
