@@ -29,7 +29,7 @@ from headscope.core.maps import AttentionMaps
 from headscope.core.tokens import Tokens
 from headscope.core.validation import Expected, validated
 from headscope.errors import HeadscopeError, InputError, RefusedError, RunError, UnknownError, warn
-from headscope.models.model import Model, expect_attention, expect_model, uncached
+from headscope.models.model import Model, expect_attention, uncached
 from headscope.models.perceive import listened, takes_ids
 from headscope.models.pictures import looked, rows_of
 from headscope.models.pieces import of_pieces, shown_pieces
@@ -260,7 +260,6 @@ def prepare(
     """The axes that are known beforehand (``self``, ``decoder``) or what they are of (``patches``, ``sound``), and what
     the module takes.
     """
-    expect_model(model)
     if audio is not None:
         if any(given is not None for given in (text, pair, inputs, image)):
             raise InputError(

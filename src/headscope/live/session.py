@@ -25,7 +25,7 @@ from headscope.live.first import first_inputs
 from headscope.live.lines import Lines, asked_line
 from headscope.live.predictions import Says, predictions, says
 from headscope.live.quantities import NAMES, Origin, offered
-from headscope.models import Model, expect_model
+from headscope.models import Model
 from headscope.models.model import expect_text_alone
 from headscope.views.blobs import LiveBlobs
 from headscope.views.highlights import likely
@@ -139,7 +139,7 @@ class Live:
         examples: Sequence[LiveExample] = (),
         loaded: str | None = None,
     ) -> None:
-        expect_model(model)
+        expect("model", model, Model)
         self.models = [model] if against is None else [model, against]
         for one in self.models:
             expect_text_alone(one)

@@ -1,6 +1,6 @@
 """Models: found, loaded, encoded for, re-initialised. Needs torch and transformers."""
 
 from headscope.models.load import load
-from headscope.models.model import Model, expect_model
+from headscope.models.model import Model
 
-__all__ = ["Model", "expect_model", "load"]
+__all__ = ["Model", "load"]

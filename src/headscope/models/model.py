@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from headscope.core.arrays import Bools
 from headscope.core.audio import Audio
 from headscope.core.tokens import Tokens
-from headscope.core.validation import Count, expect, validated
+from headscope.core.validation import Count, validated
 from headscope.errors import InputError, RefusedError, warn
 from headscope.models import encode as _encode
 from headscope.models import perceive
@@ -394,11 +394,6 @@ def expect_ids(model: Model, ready: Mapping[str, Tensor]) -> None:
             raise IdsError(
                 f"attention_mask: expected the shape {tuple(ids.shape)} of {name}, found {tuple(mask.shape)}"
             )
-
-
-def expect_model(given: object) -> None:
-    """Raise `InputError` for what is no `Model`: most often it is a model's name."""
-    expect("model", given, Model)
 
 
 def expect_attention(model: Model) -> None:

@@ -32,7 +32,7 @@ from headscope.core.maps import AttentionMaps
 from headscope.core.validation import Count, Seed, validated
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
-from headscope.models import Model, expect_model
+from headscope.models import Model
 from headscope.statistics import jackknife
 from headscope.statistics.jackknife import share_interval
 
@@ -241,7 +241,6 @@ def bench(
     >>> hs.bench("induction", model)["source"].tolist()
     ['measured here']
     """
-    expect_model(model)
     tables: dict[Name, tuple[int, Callable[..., Made]]] = {
         "aer": (1, _aer), "timing": (1, _timing), "contacts": (1, _contacts), "uuas": (2, _uuas),
         "retrieval": (0, _retrieval), "induction": (0, _induction),

@@ -30,7 +30,6 @@ from headscope.corpora.prompts import answer_of, given_of
 from headscope.errors import InputError
 from headscope.measures.dataset import description
 from headscope.models import Model
-from headscope.models.model import expect_model
 from headscope.runs.identity import about_model
 from headscope.runs.long import Kind, Run
 from headscope.runs.options import RunOptions
@@ -108,7 +107,6 @@ def context_attribution(
     >>> int(result["n"].sel(kind="all", figure="context"))
     3
     """
-    expect_model(model)
     options_of_each = {"exact": exact, "subsets": subsets, "max_new_tokens": max_new_tokens, "seed": seed}
     decides = {
         "spans": spans if isinstance(spans, str) else [str(span) for span in spans],

@@ -31,7 +31,7 @@ from headscope.errors import CorpusError, HeadscopeError
 from headscope.measures.choose import choose
 from headscope.measures.dataset import dataset, description
 from headscope.measures.sums import Documents
-from headscope.models import Model, expect_model
+from headscope.models import Model
 from headscope.models.model import expect_attention, expect_text_alone
 from headscope.models.perceive import reads
 from headscope.models.weights import stored
@@ -181,7 +181,6 @@ def card(
     >>> made.heads("previous token")[0]
     L0H2
     """
-    expect_model(model)
     expect_text_alone(model)
     expect_attention(model)
     kind = reads(model)

@@ -29,7 +29,7 @@ from headscope.core.validation import Count, Number, Seed, validated
 from headscope.errors import RefusedError
 from headscope.measures.dataset import describe
 from headscope.models import Model
-from headscope.models.model import expect_model, expect_text_alone
+from headscope.models.model import expect_text_alone
 from headscope.runs.long import described
 from headscope.runs.options import COMMAND
 
@@ -138,7 +138,6 @@ def why(
     >>> found["masked"].dims, found["estimate_by_head"].shape
     (('span',), (2, 2, 5))
     """
-    expect_model(model)
     expect_text_alone(model)
     asked = ask(
         model,
