@@ -255,7 +255,7 @@ class View(Showable):
         one = self.inputs[place]
         part = one.part() if part is None else part
         if part not in one.parts:
-            raise InputError(f"part: expected {' or '.join(one.parts)}, found {part!r}")
+            raise InputError(f"part: expected {' or '.join(one.parts)}, found {part!r:.60}")
         maps = one.parts[part]
         weights = maps[layer, head]
         if quantity == "weights":
