@@ -116,7 +116,6 @@ function cardOf(
     const pixel = measure.pixel(score, host.now.theme);
     const text = texts[example] ?? "";
     const attributes = {
-      type: "button",
       "data-example": example,
       "aria-label": `${name}, ${figure(score, 2)}: ${text}`,
       style: `background:${css(pixel)};color:${inkOn(pixel)}`,

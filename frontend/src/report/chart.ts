@@ -199,7 +199,7 @@ export function redrawn(draw: (now: Now, width: number) => void, ...charts: read
 
 /** A picture below its title and a note. */
 export const captioned = (title: Child, note: Child, ...content: Child[]): HTMLElement =>
-  h("figure.chart", {}, h("figcaption", {}, h("h3", {}, title), note), ...content);
+  h("figure.chart", h("figcaption", h("h3", title), note), ...content);
 
 /** Set charts beside one another in a grid, and return the width of each. */
 export function beside(grid: HTMLElement, room: number, columns: number, gap: number, most = Infinity): number {

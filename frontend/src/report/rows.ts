@@ -15,14 +15,12 @@ export function headLink(
   reason: Reason,
   title: string | null = null,
 ): HTMLElement {
-  return cell
-    ? h("button.headlink", { type: "button", title, ...opens(host, cell, reason) }, text)
-    : h("span", { title }, text);
+  return cell ? h("button.headlink", { title, ...opens(host, cell, reason) }, text) : h("span", { title }, text);
 }
 
 /** What is unfolded by a click. */
 export const folded = (summary: string, ...content: Child[]): HTMLElement =>
-  h("details.note", {}, h("summary", {}, summary), ...content);
+  h("details.note", h("summary", summary), ...content);
 
 /** The first of several cases; the others are folded. */
 export const firstOf = (cases: readonly HTMLElement[], kind: string): HTMLElement[] =>
@@ -30,16 +28,11 @@ export const firstOf = (cases: readonly HTMLElement[], kind: string): HTMLElemen
 
 /** How the figures were made, folded. */
 export const notes = (lines: readonly string[]): HTMLElement =>
-  folded("How to read these figures", h("ul.whys", {}, ...lines.map((line) => h("li", {}, line))));
+  folded("How to read these figures", h("ul.whys", ...lines.map((line) => h("li", line))));
 
 /** A switch, off at first. */
 export function toggle(text: string, changed: (on: boolean) => void): HTMLButtonElement {
-  const button: HTMLButtonElement = h(
-    "button.switch",
-    { type: "button", role: "switch", "aria-checked": "false" },
-    h("i"),
-    text,
-  );
+  const button: HTMLButtonElement = h("button.switch", { role: "switch", "aria-checked": "false" }, h("i"), text);
   button.addEventListener("click", () => {
     const on = button.getAttribute("aria-checked") !== "true";
     button.setAttribute("aria-checked", String(on));

@@ -7,11 +7,11 @@ import type { Host } from "./host";
 
 /** A head's name, and more of it. */
 export const headTip = (name: string, paper: string, ...content: Child[]): HTMLElement =>
-  h("div", {}, h("div", {}, h("b", {}, name), h("span.dim", {}, `  ${paper} in papers`)), ...content);
+  h("div", h("div", h("b", name), h("span.dim", `  ${paper} in papers`)), ...content);
 
 /** Names and figures, a row each. */
 export const tipTable = (...rows: (readonly [name: string, text: string] | false | undefined)[]): HTMLElement =>
-  h("table", {}, ...rows.map((row) => row && h("tr", {}, h("td", {}, row[0]), h("td.n", {}, row[1]))));
+  h("table", ...rows.map((row) => row && h("tr", h("td", row[0]), h("td.n", row[1]))));
 
 /** Head, value ± standard error, n, chance, and more. */
 export function figureTip(

@@ -58,7 +58,7 @@ interface Progress {
 }
 
 export class LabBox {
-  readonly root = h("aside.hs.lab", { "aria-label": "Lab" });
+  private readonly root = h("aside.hs.lab", { "aria-label": "Lab" });
   private readonly told = h("p.told", { role: "status" });
   private readonly open = h("p.open");
   private readonly progress: readonly Progress[];
@@ -68,9 +68,12 @@ export class LabBox {
   private typed = "";
 
   constructor(
+    root: HTMLElement,
     private readonly lab: LabInfo,
     private readonly host: LabHost,
   ) {
+    root.classList.add("labbed");
+    root.append(this.root);
     const before = kept(this.name) as { tasks: unknown; at: number; progress: Progress[] } | null;
     const same = before !== null && alike(before.tasks, lab.tasks);
     this.progress = same ? before.progress : lab.tasks.map(() => ({ guessed: "", tries: 0, end: "" }));
@@ -126,7 +129,7 @@ export class LabBox {
     const mine = this.progress[at]!;
     const count = this.progress.filter(({ end }) => end === "solved").length;
     const button = (name: string, onclick: () => void, kind = "button.press"): HTMLElement =>
-      h(kind as "button", { type: "button", "data-key": name, onclick }, name);
+      h(kind as "button", { "data-key": name, onclick }, name);
     const focused = document.activeElement;
     const key = focused && this.root.contains(focused) ? focused.getAttribute("data-key") : null;
     const last = at === lab.tasks.length - 1;

@@ -44,10 +44,8 @@ class Page {
     private readonly payload: ViewsPayload,
   ) {
     this.lab = payload.lab
-      ? new LabBox(payload.lab, { go: (_, state) => this.showTask(state), renew: () => this.surroundings() })
+      ? new LabBox(root, payload.lab, { go: (_, state) => this.showTask(state), renew: () => this.surroundings() })
       : null;
-    if (this.lab) root.classList.add("labbed");
-    root.append(...(this.lab ? [this.lab.root] : []));
     this.views = payload.views.map(() => null);
     this.fragments = payload.views.map(() => "");
     this.near = new IntersectionObserver(

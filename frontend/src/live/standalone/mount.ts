@@ -36,13 +36,12 @@ export class Mounted {
     const element = h("div");
     const { view, model } = page;
     this.lab = page.lab
-      ? new LabBox(page.lab, {
+      ? new LabBox(root, page.lab, {
           go: ({ text, pair }, state) => this.live.go({ text, ...(pair && { pair }) }, state),
           renew: () => this.live?.surroundings(),
         })
       : null;
-    if (this.lab) root.classList.add("labbed");
-    root.append(...(this.lab ? [this.lab.root] : []), element);
+    root.append(element);
     const first: Asked = { ...page.asked, chosen: null };
     const inside = new Inside(page, () => {
       root.dataset.failed = "model";
@@ -69,7 +68,7 @@ export class Mounted {
       { info: model.info, ...(picture && { picture }) },
     );
     this.lab?.looked({ changes: [], state: { ...view?.state, ...state } }, element.dataset.theme);
-    element.append(h("p.rounding", {}, rounding(model.rounded, model.parameters)));
+    element.append(h("p.rounding", rounding(model.rounded, model.parameters)));
   }
 
   /** The surroundings have become light or dark. */

@@ -9,7 +9,7 @@ const [WIDE, FIRST, GAP] = [560, 0.42, 30];
 
 export const beside: Block<ColumnsBlock> = ({ columns }, { within }) => {
   const made = columns.map(within);
-  const root = h("div.besides", {}, ...made.map(({ roots }) => h("div", {}, ...roots)));
+  const root = h("div.besides", ...made.map(({ roots }) => h("div", ...roots)));
   return {
     root,
     settled: () => made.every(({ settled }) => settled!()),

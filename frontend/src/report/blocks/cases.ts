@@ -103,7 +103,6 @@ function casesOf(
     if (!text) return [];
     const word = text.words[text.mentions[choice.mention]?.[2] ?? 0] ?? "";
     const attributes = {
-      type: "button",
       "data-kind": choice.right ? "right" : "wrong",
       "data-example": text.example,
       title: `Open ${name} here`,
@@ -123,7 +122,7 @@ function casesOf(
 export const caseOf: Block<CaseBlock> = ({ head, cases }, { host }) => {
   const cell = host.figures.find(head.layer, head.head);
   const shown = cell ? casesOf(cases, cases.rows[0]!, true, cell, head.reason!, host) : [];
-  return { root: h("div", {}, ...shown) };
+  return { root: h("div", ...shown) };
 };
 
 /** The cases of a row, right ones first; nothing where it has none. */

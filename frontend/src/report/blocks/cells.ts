@@ -48,9 +48,9 @@ export class Cells {
       ...(measure !== null
         ? [this.shows(measure, String(value(of)))]
         : pressed
-          ? [h("button.headname", { type: "button", "aria-pressed": info.cases ? "false" : null }, text)]
+          ? [h("button.headname", { "aria-pressed": info.cases ? "false" : null }, text)]
           : explained(text, host)),
-      beside !== null && h("span.dim", {}, String(beside)),
+      beside !== null && h("span.dim", String(beside)),
     );
   }
 
@@ -62,7 +62,7 @@ export class Cells {
       event.stopPropagation();
       event.currentTarget!.dispatchEvent(new CustomEvent("measure", { detail: name, bubbles: true }));
     };
-    return h("button.link", { type: "button", title: "Show in the map", onclick }, text);
+    return h("button.link", { title: "Show in the map", onclick }, text);
   }
 
   private cell(cell: CellInfo, row: number | null, value: Values): HTMLElement {
@@ -72,17 +72,17 @@ export class Cells {
     const [from, to] = [numeric(value(low)), numeric(value(high))];
     const ranged = from !== null && to !== null;
     if (row === null && (draw || !this.info.others?.[of])) return h("td");
-    if (draw === "heads") return h("td.links", {}, ...firstHeads(this.info.heads![of]![row!]!, this.host));
-    if (of === "paper") return h("td.dim", {}, row === null ? "" : paperOf(this.info, row));
+    if (draw === "heads") return h("td.links", ...firstHeads(this.info.heads![of]![row!]!, this.host));
+    if (of === "paper") return h("td.dim", row === null ? "" : paperOf(this.info, row));
     if (draw === "bar") {
       const even = numeric(value(chance));
       const most = even === null || value(this.info.units) === "share" ? 1 : Math.max(even, to ?? 0);
-      return h("td.graph", {}, bar(numeric(own), from, to, numeric(value(base)), even, most));
+      return h("td.graph", bar(numeric(own), from, to, numeric(value(base)), even, most));
     }
-    if (draw === "change") return h("td.graph", {}, change((numeric(own) ?? NaN) / (cell.most ?? this.most(of))));
+    if (draw === "change") return h("td.graph", change((numeric(own) ?? NaN) / (cell.most ?? this.most(of))));
     const places = digitsOf(this.info, row);
     const figured = column.format === "figure" && places ? { digits: places, ...column } : column;
-    if (draw === "range") return h("td.n", {}, ranged ? `${written(figured, from)} – ${written(figured, to)}` : "–");
+    if (draw === "range") return h("td.n", ranged ? `${written(figured, from)} – ${written(figured, to)}` : "–");
     const head = column.format === "head" && row !== null ? headOf(this.info, row) : null;
     const beside = value(under);
     const [plus, spread] = [numeric(value(name)), numeric(value(error))];
@@ -91,14 +91,14 @@ export class Cells {
     const texts: Child[] = [
       ...(head
         ? this.info.cells[0]!.draw === "measure"
-          ? [h("button.headname", { type: "button" }, head.name)]
-          : [h("b", {}, head.name), h("span.dim", {}, `  ${paperOf(this.info, row!)}`)]
+          ? [h("button.headname", head.name)]
+          : [h("b", head.name), h("span.dim", `  ${paperOf(this.info, row!)}`)]
         : [written(row === null ? rounded : figured, own)]),
-      value(aside) !== null && h("span.dim", {}, String(value(aside))),
+      value(aside) !== null && h("span.dim", String(value(aside))),
       plus !== null && ` + ${whole(plus)}`,
-      ranged && h("span.range", {}, interval({ ...figured, digits: digits ?? figured.digits }, from, to)),
-      !ranged && spread !== null && h("span.range", {}, `± ${errorFigure(spread)}`),
-      beside !== null && own !== null && h("span.range", {}, String(beside)),
+      ranged && h("span.range", interval({ ...figured, digits: digits ?? figured.digits }, from, to)),
+      !ranged && spread !== null && h("span.range", `± ${errorFigure(spread)}`),
+      beside !== null && own !== null && h("span.range", String(beside)),
     ];
     const shown = draw === "tint" && row !== null && this.tint(of, this.cellOf(row)!);
     return h(classed as "td", { title: this.titleOf(title, value), ...shown }, ...texts);

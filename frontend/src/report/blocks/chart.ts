@@ -30,8 +30,8 @@ export const chart: Block<ChartBlock> = ({ charts, height, reasons, tips, measur
     const charted = new Charted(host, cellOf, tip, open, walked);
     const alone = own?.length === 1 ? own[0] : null;
     const show = (): void => host.set({ measure: alone!.name });
-    const title = alone ? h("button.link", { type: "button", onclick: show }, alone.info.title) : info.title;
-    const above = alone?.isShare && h("span.dim", {}, `${rows.marked!.length || "none"} above .5`);
+    const title = alone ? h("button.link", { onclick: show }, alone.info.title) : info.title;
+    const above = alone?.isShare && h("span.dim", `${rows.marked!.length || "none"} above .5`);
     return { info, charted, root: title ? captioned(title, above, charted.root) : charted.root };
   });
   const root = h("div.charts.block", ...made.map(({ root }) => root));

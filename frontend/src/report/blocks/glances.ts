@@ -19,20 +19,19 @@ export const glances: Block<GlancesBlock> = ({ heads }, { host }) => {
     const root = h(
       "button.glance",
       {
-        type: "button",
         "data-example": seen.example,
         title: title ?? null,
         "aria-label": title ? `${text}: ${title}` : text,
         ...opens(host, cell, seen),
       },
       canvas,
-      h("span", {}, text),
+      h("span", text),
     );
     return [{ root, draw: () => glance(canvas, host, cell, seen.example!, seen.pin, size) }];
   });
   let [painted, left] = ["", made.length];
   return {
-    root: h(made.length > 1 ? "div.glances" : "div", {}, ...made.map(({ root }) => root)),
+    root: h(made.length > 1 ? "div.glances" : "div", ...made.map(({ root }) => root)),
     settled: () => left <= 0,
     update: ({ theme }) => {
       if (theme === painted) return;

@@ -14,10 +14,10 @@ export const items: Block<ItemsBlock> = (info, { within }) => {
     return { aside: within(picture), told: within(blocks), beside: picture.length > 0 && !wide, wide };
   });
   const entries = made.map(({ aside, told, beside, wide }) =>
-    h(beside ? "li.pictured" : wide ? "li.pictured.wide" : "li", {}, ...aside.roots, h("div", {}, ...told.roots)),
+    h(beside ? "li.pictured" : wide ? "li.pictured.wide" : "li", ...aside.roots, h("div", ...told.roots)),
   );
   return {
-    root: h("ul.findings", {}, ...entries),
+    root: h("ul.findings", ...entries),
     settled: () => made.every(({ aside }) => aside.settled!()),
     update: (now) => {
       for (const { aside, told, beside } of made) {

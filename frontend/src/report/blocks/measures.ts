@@ -67,7 +67,7 @@ export const measures: Block<MeasuresBlock> = ({ seen }, { host, section, elemen
   const thumbs = all.map((measure) => {
     const canvas = h("canvas", { "aria-hidden": "true" });
     const onclick = (): void => show(measure.name);
-    const button = h("button.thumb", { type: "button", onclick }, canvas, h("span", {}, measure.info.title));
+    const button = h("button.thumb", { onclick }, canvas, h("span", measure.info.title));
     return { measure, button, canvas };
   });
   const group = (some: typeof thumbs, name: string): HTMLElement =>
@@ -79,11 +79,10 @@ export const measures: Block<MeasuresBlock> = ({ seen }, { host, section, elemen
   if (two) side.append(captioned("Layers", h("span.dim", "points are heads, the line their mean"), layers.root));
   const root = h(
     "div.measures",
-    {},
     !two && group(first, "Measures"),
     more.length > 0 && folded(others, group(more, "More measures")),
-    h("div.figurehead", {}, title, about),
-    h("div.figure", {}, map.root, side),
+    h("div.figurehead", title, about),
+    h("div.figure", map.root, side),
   );
   element.addEventListener("measure", (event) => {
     show((event as CustomEvent<string>).detail);

@@ -44,7 +44,7 @@ export function append(element: HTMLElement, blocks: readonly Info[], section: s
     const last = box.lastElementChild;
     if (!root.matches("details")) box.append(root);
     else if (last?.matches(".folds")) last.append(root);
-    else box.append(h("div.folds", {}, root));
+    else box.append(h("div.folds", root));
   }
   return drawn ? { ...all, picture: box } : all;
 }

@@ -35,7 +35,7 @@ export class Rows {
   private readonly table: HTMLElement;
   private readonly status = h("span.dim", { role: "status" });
   private readonly input: HTMLInputElement;
-  private readonly button = h("button.link.allrows.screen", { type: "button", onclick: () => this.unfold(!this.all) });
+  private readonly button = h("button.link.allrows.screen", { onclick: () => this.unfold(!this.all) });
   private readonly left = h("p.dim.paper");
   private readonly searched: Searched<number>;
   private arranged: Arranged | null = null;
@@ -85,23 +85,16 @@ export class Rows {
       autocomplete: "off",
       oninput: () => this.arrange({ ...this.now, find: this.input.value }),
     });
-    this.table = h(
-      "table.heads",
-      {},
-      h("thead", {}, this.head),
-      this.body,
-      this.below.length > 0 && h("tbody", {}, ...this.below),
-    );
+    this.table = h("table.heads", h("thead", this.head), this.body, this.below.length > 0 && h("tbody", ...this.below));
     this.box = h(
       "div.tablebox",
       { tabindex: 0, role: "region", "aria-label": info.title, onscroll: () => this.more() },
       this.table,
     );
-    const foot = h("div.tablefoot.screen", {}, this.button, this.input, this.status);
+    const foot = h("div.tablefoot.screen", this.button, this.input, this.status);
     this.show();
     this.root = h(
       "div.block",
-      {},
       this.box,
       this.rows.length > 1 && foot,
       this.left,
@@ -264,7 +257,7 @@ export class Rows {
     const arrow = h("span.arrow", { "aria-hidden": "true" }, sort === up ? "↑" : sort === down ? "↓" : "");
     const button = column.help
       ? word(text, column.help, this.host, next, arrow)
-      : h("button", { type: "button", onclick: next }, name, arrow);
+      : h("button", { onclick: next }, name, arrow);
     const sorted = sort === up ? "ascending" : sort === down ? "descending" : null;
     return h("th", { scope: "col", "aria-sort": sorted, class: classed }, button);
   }

@@ -55,7 +55,7 @@ export class Plane {
       false,
       (row, spots) => this.joins(this.dot(row), spots),
     );
-    this.root = h("div.qk", {}, this.title, this.charted.root);
+    this.root = h("div.qk", this.title, this.charted.root);
     this.draw = redrawn((now, width) => this.show(now, width));
     const refs = [info.query, info.key, info.looks, info.weight].map((ref) => store.get(ref));
     void Promise.all(refs).then(([query, keys, looks, weight]) => {
@@ -77,7 +77,7 @@ export class Plane {
     const name = cell ? this.host.figures.name(cell) : "this head";
     this.title.replaceChildren(
       `Queries and keys of ${name}`,
-      h("span.dim", {}, seen == null ? "" : `  in view: ${Math.round(100 * seen)}\u00a0% of their variance`),
+      h("span.dim", seen == null ? "" : `  in view: ${Math.round(100 * seen)}\u00a0% of their variance`),
     );
     if (!this.arrays || !cell) return;
     const dots = Array.from({ length: 2 * tokens.length }, (_, row) => this.dot(row));
@@ -167,22 +167,20 @@ export class Plane {
   private tip({ side, token }: Dot): Node {
     const example = h(
       "div.dim",
-      {},
       `example ${this.info.tokens[token]!.example + 1}, token ${this.info.tokens[token]!.place}`,
     );
-    if (side === "query")
-      return h("div", {}, h("div", {}, "query ", h("b", {}, this.piece(token)), ...this.says(token)), example);
+    if (side === "query") return h("div", h("div", "query ", h("b", this.piece(token)), ...this.says(token)), example);
     const lookers = this.lookers(token);
     const from =
       lookers.length === 0
         ? "the strongest of no query here"
         : `the strongest of ${lookers.slice(0, 6).map(this.piece).join(", ")}${lookers.length > 6 ? " …" : ""}`;
-    return h("div", {}, h("div", {}, "key ", h("b", {}, this.piece(token))), h("div", {}, from), example);
+    return h("div", h("div", "key ", h("b", this.piece(token))), h("div", from), example);
   }
 
   private says(token: number): (string | Node)[] {
     return this.weight(token) > 0
-      ? [" looks most at ", h("b", {}, this.piece(this.looks(token))), ` ${figure(this.weight(token), 2)}`]
+      ? [" looks most at ", h("b", this.piece(this.looks(token))), ` ${figure(this.weight(token), 2)}`]
       : [];
   }
 

@@ -92,8 +92,7 @@ export const section: Section<PositionsSection> = (element, info, host) => {
     const [share, chance, most] = [range.layer(layer), range.chance(layer), range.strongest(layer)!];
     return h(
       "div",
-      {},
-      h("b", {}, `Layer ${info.layers[layer]}, mean of its heads`),
+      h("b", `Layer ${info.layers[layer]}, mean of its heads`),
       tipTable(
         [range.info.title, figure(share)],
         ["uniform attention", figure(chance)],
@@ -124,8 +123,8 @@ export const section: Section<PositionsSection> = (element, info, host) => {
   const layers = charted((range, layer) => range.strongest(layer), layerTip);
   const heads = charted((range, head) => (Number.isFinite(range.value(headOf(head))) ? headOf(head) : null), headTipOf);
   const title = h("summary");
-  const folded = h("details.note", {}, title, heads.root);
-  const picture = h("div.positions", {}, h("h3", {}, "Layers, means of their heads"), layers.root, folded);
+  const folded = h("details.note", title, heads.root);
+  const picture = h("div.positions", h("h3", "Layers, means of their heads"), layers.root, folded);
   element.append(picture);
   const height = (rows: number): number => ROW * (rows + 1) + ABOVE;
   const draw = redrawn(
