@@ -115,10 +115,10 @@ test("the state goes into the fragment and back", async () => {
   } as const;
   const fragment = writeFragment(state, defaults, f, "view.filter=ab");
   expect(fragment).toBe(
-    "#head=L5H0&example=1&measure=entropy&theme=dark&large=true&section=probes&sort.probes.probes=-uas&find.probes.probes=uas%3E.5+a&view.filter=ab",
+    "head=L5H0&example=1&measure=entropy&theme=dark&large=true&section=probes&sort.probes.probes=-uas&find.probes.probes=uas%3E.5+a&view.filter=ab",
   );
   expect({ reason: null, ...readFragment(fragment, f) }).toEqual(state);
-  expect(writeFragment(defaults, defaults, await figures())).toBe("#head=L3H1");
+  expect(writeFragment(defaults, defaults, await figures())).toBe("head=L3H1");
 });
 
 test("a fragment says why the head is open", async () => {

@@ -89,9 +89,10 @@ test("no picture reads a key of the state that it does not say it heeds", async 
       () => {
         const [maps, lines] = [scene.shown(), linesOf(scene, 0, 3)];
         const box = headBoxOf(scene, { width: 400, tallest: 400, widest: 60 });
-        drawLines(pen, scene, box, maps, lines, 0, lines.count - 1, 0);
-        drawHead(pen, scene, box, maps, scene.focus, 0);
-        return [above(scene, box, maps, scene.focus), linesCaption(scene, lines)];
+        const view = { pen, scene, box, maps, scrolled: 0 };
+        drawLines(view, lines, 0, lines.count - 1);
+        drawHead(view);
+        return [above(scene, box), linesCaption(scene, lines)];
       },
     ],
     ["matrix", [Matrix.heeds], () => drawMarks(pen, scene, [0, 3, 0, 3], 90, 90, scene.judged().map(ofOpen))],

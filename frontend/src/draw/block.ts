@@ -58,7 +58,7 @@ export function text(said: string, width: number, { color, size = 12, weight = 4
     height: lines.length * tall,
     draw: (pen) => {
       pen.globalAlpha = 1;
-      lettering(pen, `${weight} ${size}px`, "left", "middle");
+      lettering(pen, `${weight} ${size}px`);
       lines.forEach((line, at) => write(pen, color, line, 0, (at + 0.5) * tall));
     },
   };

@@ -66,15 +66,15 @@ export const ratio = (): number =>
   paper || typeof window === "undefined" ? 2 : Math.min(2, Math.max(1, window.devicePixelRatio || 1));
 
 /** A canvas of this size in CSS pixels, cleared; its context draws in CSS pixels. */
-export function surface(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D {
-  const scale = ratio();
+export function surface(
+  canvas: HTMLCanvasElement,
+  width: number,
+  height: number,
+  scale = ratio(),
+): CanvasRenderingContext2D {
   const [w, h] = [Math.max(1, Math.round(width * scale)), Math.max(1, Math.round(height * scale))];
-  if (canvas.width !== w || canvas.height !== h) {
-    canvas.width = w;
-    canvas.height = h;
-    canvas.style.width = `${width}px`;
-    canvas.style.height = `${height}px`;
-  }
+  if (canvas.width !== w || canvas.height !== h) [canvas.width, canvas.height] = [w, h];
+  Object.assign(canvas.style, { width: `${width}px`, height: `${height}px` });
   const context = canvas.getContext("2d");
   if (!context) throw new Error("this browser gives no 2D canvas");
   context.setTransform(scale, 0, 0, scale, 0, 0);

@@ -41,7 +41,7 @@ function naming({ rows }: Chart, { width, theme, named = 24 }: How, spots: reado
       pen.globalAlpha = 0.7;
       area(pen, COLOURS[theme].bg, first ? x : x - wide, y - 6, wide, 12);
       pen.globalAlpha = 1;
-      lettering(pen, `500 ${SIZE}px`, first ? "left" : "right", "middle");
+      lettering(pen, `500 ${SIZE}px`, first ? "left" : "right");
       write(pen, COLOURS[theme].ink, text, x, y);
     }
   };
@@ -107,32 +107,25 @@ function layers(info: Chart, how: How): Drawing {
         disc(pen, frame.atX(at), frame.atY(value), 2.8, own, bg, 1);
       });
     const last = one.y.at(-1);
-    lettering(pen, `500 ${SIZE}px`, "left", "middle");
+    lettering(pen, `500 ${SIZE}px`);
     if (one.name && known(last)) write(pen, ink, one.name, frame.atX(count - 1) + 6, frame.atY(last));
   };
   const below = lines.filter((one) => !known(one.colour) && !one.dots);
   const names = naming(info, { named: 8, ...how }, spots, rows.marked ?? []);
-  return {
-    width,
-    height,
-    spots,
-    unscaled: frame.unscaled,
-    draw(pen) {
-      frame.draw(pen);
-      for (const one of below) line(pen, one);
-      pen.globalAlpha = groups > 1 || lines.some(({ dots }) => dots) ? 0.5 : 0.62;
-      for (const { row, x, y } of spots) {
-        pen.row = row;
-        pen.fillStyle = colour ? (hue(rows.colour?.[row]) ?? accent) : accent;
-        pen.beginPath();
-        pen.arc(x, y, radius);
-        pen.fill();
-      }
-      pen.row = null;
-      for (const one of lines) if (!below.includes(one)) line(pen, one);
-      names(pen);
-    },
-  };
+  return frame.drawing(spots, (pen) => {
+    for (const one of below) line(pen, one);
+    pen.globalAlpha = groups > 1 || lines.some(({ dots }) => dots) ? 0.5 : 0.62;
+    for (const { row, x, y } of spots) {
+      pen.row = row;
+      pen.fillStyle = colour ? (hue(rows.colour?.[row]) ?? accent) : accent;
+      pen.beginPath();
+      pen.arc(x, y, radius);
+      pen.fill();
+    }
+    pen.row = null;
+    for (const one of lines) if (!below.includes(one)) line(pen, one);
+    names(pen);
+  });
 }
 
 /** Cell size and gap for so many rows and columns in so much room. */
@@ -182,12 +175,12 @@ function headMap(info: Chart, how: How): Drawing {
     unscaled: (px, py) => [(px - left) / step - 0.5, (py - top) / step - 0.5],
     draw(pen) {
       pen.globalAlpha = 1;
-      lettering(pen, `400 ${SIZE}px`, "center", "middle");
+      lettering(pen, `400 ${SIZE}px`, "center");
       const every = (room: number): number => Math.max(1, Math.ceil(room / step));
       across.forEach((name, at) => {
         if (at % every(widest(across) + 6) === 0) write(pen, ink3, name, left + at * step + size / 2, top - 11);
       });
-      lettering(pen, `400 ${SIZE}px`, "right", "middle");
+      lettering(pen, `400 ${SIZE}px`, "right");
       down.forEach((name, at) => {
         const room = left - 8 - (y.title ? 16 : 0);
         if (at % every(13) === 0) write(pen, ink3, cutTo(name, room, SIZE), left - 8, top + at * step + size / 2);
@@ -197,9 +190,9 @@ function headMap(info: Chart, how: How): Drawing {
         write(pen, ink3, y.title, 6, top);
         pen.end();
       }
-      lettering(pen, `400 ${SIZE}px`, "left", "middle");
+      lettering(pen, `400 ${SIZE}px`);
       if (x.title) write(pen, ink3, x.title, left, 6);
-      lettering(pen, `500 ${SIZE}px`, "center", "middle");
+      lettering(pen, `500 ${SIZE}px`, "center");
       for (const { row, x, y } of spots) {
         const value = rows.colour![row]!;
         const fill = hue(value) ?? track;
@@ -258,23 +251,16 @@ function scatter(info: Chart, how: How): Drawing {
   );
   const radius = Math.min(spots.length > 400 ? 2.8 : spots.length > 160 ? 3.6 : 4.6, width / 55);
   const names = naming(info, how, spots, rows.marked ?? []);
-  return {
-    width,
-    height,
-    spots,
-    unscaled: frame.unscaled,
-    draw(pen) {
-      frame.draw(pen);
-      for (const { row, x, y } of order) {
-        const own = fill(row);
-        pen.globalAlpha = faint?.has(row) ? 0.2 : 1;
-        pen.row = row;
-        disc(pen, x, y, own ? radius : radius - 0.5, own ?? bg, marked.has(row) ? ink : own ? bg : ink3, 1);
-      }
-      pen.row = null;
-      names(pen);
-    },
-  };
+  return frame.drawing(spots, (pen) => {
+    for (const { row, x, y } of order) {
+      const own = fill(row);
+      pen.globalAlpha = faint?.has(row) ? 0.2 : 1;
+      pen.row = row;
+      disc(pen, x, y, own ? radius : radius - 0.5, own ?? bg, marked.has(row) ? ink : own ? bg : ink3, 1);
+    }
+    pen.row = null;
+    names(pen);
+  });
 }
 
 /** A strip a place of `y`: each row a dot at its value, a ring where it is no head, and a tick at what it is held against. */
@@ -292,34 +278,27 @@ function strips(info: Chart, how: How): Drawing {
     known(value) && known(rows.y[row]) ? [spot(row, frame.atX(clamp(value, ...xs)), frame.atY(rows.y[row]))] : [],
   );
   const hue = painted(colour, theme);
-  return {
-    width,
-    height,
-    spots,
-    unscaled: frame.unscaled,
-    draw(pen) {
-      frame.draw(pen);
-      for (let at = 0; at < count; at++) area(pen, line, frame.left, frame.atY(at) - 0.5, frame.across, 1);
-      for (const { row, y } of spots) {
-        const against = rows.against?.[row];
-        if (known(against)) area(pen, ink2, frame.atX(clamp(against, ...xs)) - 0.5, y - 5, 1, 10);
-      }
-      for (const { row, x, y } of spots) {
-        const fill = rows.link?.[row] === "" ? null : hue(rows.colour?.[row] ?? 0);
-        pen.row = row;
-        disc(pen, x, y, 3.4, fill ?? bg, fill ? bg : ink3, 1);
-      }
-      pen.row = null;
-      lettering(pen, `400 ${SIZE}px`, "right", "middle");
-      opposite.forEach((text, at) => write(pen, ink, text, width, frame.atY(at)));
-    },
-  };
+  return frame.drawing(spots, (pen) => {
+    for (let at = 0; at < count; at++) area(pen, line, frame.left, frame.atY(at) - 0.5, frame.across, 1);
+    for (const { row, y } of spots) {
+      const against = rows.against?.[row];
+      if (known(against)) area(pen, ink2, frame.atX(clamp(against, ...xs)) - 0.5, y - 5, 1, 10);
+    }
+    for (const { row, x, y } of spots) {
+      const fill = rows.link?.[row] === "" ? null : hue(rows.colour?.[row] ?? 0);
+      pen.row = row;
+      disc(pen, x, y, 3.4, fill ?? bg, fill ? bg : ink3, 1);
+    }
+    pen.row = null;
+    lettering(pen, `400 ${SIZE}px`, "right");
+    opposite.forEach((text, at) => write(pen, ink, text, width, frame.atY(at)));
+  });
 }
 
 /** A bar a row, beside one another. */
 function bars(info: Chart, how: How): Drawing {
   const { rows, x, y, colour = null } = info;
-  const { width, theme, height = 156 } = how;
+  const { theme, height = 156 } = how;
   const count = x.names!.length;
   const high = y.high ?? Math.max(1e-12, ...rows.y.filter(known));
   const frame = framed(info, how, height, [-0.5, count - 0.5], [0, high]);
@@ -330,20 +309,13 @@ function bars(info: Chart, how: How): Drawing {
     return [spot(row, frame.atX(at), (top + frame.bottom) / 2, wide, frame.bottom - top)];
   });
   const hue = painted(colour, theme);
-  return {
-    width,
-    height,
-    spots,
-    unscaled: frame.unscaled,
-    draw(pen) {
-      frame.draw(pen);
-      for (const { row, x, y, tall } of spots) {
-        pen.row = row;
-        area(pen, hue(rows.colour?.[row] ?? 0)!, x - wide / 2 + 0.4, y - tall / 2, wide - 0.8, tall);
-      }
-      pen.row = null;
-    },
-  };
+  return frame.drawing(spots, (pen) => {
+    for (const { row, x, y, tall } of spots) {
+      pen.row = row;
+      area(pen, hue(rows.colour?.[row] ?? 0)!, x - wide / 2 + 0.4, y - tall / 2, wide - 0.8, tall);
+    }
+    pen.row = null;
+  });
 }
 
 const KINDS: { readonly [Kind in Chart["kind"]]: (info: Chart, how: How) => Drawing } = {

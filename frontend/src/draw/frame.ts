@@ -60,7 +60,7 @@ function ticksOf({ names, ticks }: ChartAxis, [low, high]: Ends, room: number, l
 export const widest = (texts: readonly string[]): number =>
   Math.ceil(Math.max(0, ...texts.map((one) => textWidth(one, SIZE))));
 
-/** The axes around a picture, with what places a row. */
+/** The axes around a picture, with what places a row, and what draws the rows within them. */
 export function framed(info: Chart, { width, theme }: How, height: number, xs: Ends, ys: Ends, right = 8, ticks = 0) {
   const { line, ink3 } = COLOURS[theme];
   const { x, y } = info;
@@ -77,24 +77,30 @@ export function framed(info: Chart, { width, theme }: How, height: number, xs: E
   const bend = y.root ? Math.sqrt : (share: number) => share;
   const atX = (at: number): number => left + (across * (at - xs[0])) / (xs[1] - xs[0]);
   const atY = (at: number): number => bottom - (bottom - top) * bend(Math.max(0, (at - ys[0]) / (ys[1] - ys[0])));
-  const draw = (pen: SvgPen): void => {
-    pen.globalAlpha = 1;
-    for (const [at] of y.names ? [] : down) area(pen, line, left, atY(at) - 0.5, across, 1);
-    if (!x.names) for (const [at] of along) area(pen, line, atX(at) - 0.5, top, 1, bottom - top);
-    if (y.ticks === false && plain) pen.rounded(left, top, across, bottom - top, null, line, 3);
-    lettering(pen, `400 ${SIZE}px`, "right", "middle");
-    for (const [at, text] of down) write(pen, ink3, cutTo(text, left - 8, SIZE), left - 8, atY(at));
-    lettering(pen, `400 ${SIZE}px`, "center", "middle");
-    for (const [at, text] of along) write(pen, ink3, x.names ? cutTo(text, wide, SIZE) : text, atX(at), bottom + 13);
-    if (x.title) write(pen, ink3, x.title, left + across / 2, height - 7);
-    lettering(pen, `400 ${SIZE}px`, "left", "middle");
-    if (y.title) write(pen, ink3, y.title, 0, 7);
-  };
-  const unscaled = (px: number, py: number): [number, number] => [
-    xs[0] + ((px - left) / across) * (xs[1] - xs[0]),
-    ys[0] + ((bottom - py) / (bottom - top)) * (ys[1] - ys[0]),
-  ];
-  return { left, top, bottom, across, atX, atY, draw, unscaled };
+  const drawing = (spots: readonly Spot[], draw: (pen: SvgPen) => void): Drawing => ({
+    width,
+    height,
+    spots,
+    unscaled: (px, py) => [
+      xs[0] + ((px - left) / across) * (xs[1] - xs[0]),
+      ys[0] + ((bottom - py) / (bottom - top)) * (ys[1] - ys[0]),
+    ],
+    draw(pen) {
+      pen.globalAlpha = 1;
+      for (const [at] of y.names ? [] : down) area(pen, line, left, atY(at) - 0.5, across, 1);
+      if (!x.names) for (const [at] of along) area(pen, line, atX(at) - 0.5, top, 1, bottom - top);
+      if (y.ticks === false && plain) pen.rounded(left, top, across, bottom - top, null, line, 3);
+      lettering(pen, `400 ${SIZE}px`, "right");
+      for (const [at, text] of down) write(pen, ink3, cutTo(text, left - 8, SIZE), left - 8, atY(at));
+      lettering(pen, `400 ${SIZE}px`, "center");
+      for (const [at, text] of along) write(pen, ink3, x.names ? cutTo(text, wide, SIZE) : text, atX(at), bottom + 13);
+      if (x.title) write(pen, ink3, x.title, left + across / 2, height - 7);
+      lettering(pen, `400 ${SIZE}px`);
+      if (y.title) write(pen, ink3, y.title, 0, 7);
+      draw(pen);
+    },
+  });
+  return { left, top, bottom, across, atX, atY, drawing };
 }
 
 export const spot = (row: number, x: number, y: number, wide = 0, tall = 0): Spot => ({ row, x, y, wide, tall });

@@ -3,10 +3,11 @@
 
 import type { Box } from "../scene/areas";
 import { type Item, name } from "../scene/axis";
+import type { Shown } from "../scene/cut";
 import { concerns, type Gold, instead, type Judged, runs } from "../scene/gold";
 import { BEND, type HeadBox, middle } from "../scene/headlayout";
 import type { GoldSays } from "../scene/says";
-import type { Focus, Scene } from "../scene/scene";
+import type { Scene } from "../scene/scene";
 import type { Pen, Window } from "./canvas";
 import { tokenWidth } from "./ruler";
 
@@ -190,6 +191,15 @@ export function drawThumbLinks(
 
 const mean = (places: readonly number[]): number => places.reduce((sum, place) => sum + place, 0) / places.length;
 
+/** A head view: with what and where it is drawn, the open heads, and how far it is scrolled. */
+export interface View {
+  readonly pen: Pen;
+  readonly scene: Scene;
+  readonly box: HeadBox;
+  readonly maps: readonly Shown[];
+  readonly scrolled: number;
+}
+
 /** The curve of the head view from a row to a column, as points. */
 function curve(x0: number, y0: number, x1: number, y1: number): [number, number][] {
   const steps = 40;
@@ -204,18 +214,11 @@ function curve(x0: number, y0: number, x1: number, y1: number): [number, number]
 /**
  * Links between the columns of tokens: their tokens as outlines, a curve between them, a tick or a cross at its end.
  */
-export function drawLinks(
-  pen: Pen,
-  scene: Scene,
-  box: HeadBox,
-  links: readonly Judged[],
-  focus: Focus | null,
-  scrolled: number,
-): void {
+export function drawLinks({ pen, scene, box, scrolled }: View): void {
   const { ink } = scene.owner;
   const y = (places: readonly number[]): number => middle(box, mean(places), scrolled);
   const seen = (at: number): boolean => at > -20 && at < box.height + 20;
-  const found = wrongFirst(links.filter(({ gold }) => concerns(gold, focus)));
+  const found = wrongFirst(scene.judged().filter(({ gold }) => concerns(gold, scene.focus)));
   for (const { gold, right } of found) {
     for (const target of gold.targets) {
       const [from, to] = ends(gold, target).map(y) as [number, number];

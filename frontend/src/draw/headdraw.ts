@@ -4,18 +4,16 @@ import { promptEnd } from "../scene/axis";
 import { fair, received, type Shown, value } from "../scene/cut";
 import { SQUARE } from "../scene/data";
 import { clamp, number } from "../scene/format";
-import { BEND, type HeadBox, middle, stripRoom, stripStep } from "../scene/headlayout";
+import { BEND, middle, stripRoom, stripStep } from "../scene/headlayout";
 import type { Lines } from "../scene/lines";
-import type { Focus, Scene } from "../scene/scene";
+import type { Scene } from "../scene/scene";
 import { area, curve, lettering, type Pen, ratio, write } from "./canvas";
-import { drawLinks } from "./golddraw";
+import { drawLinks, type View } from "./golddraw";
 import { textWidth } from "./ruler";
 
 /** How opaque the lines of all are beside those of what is pointed at. */
-export const others = (focus: Focus | null): number => {
-  const [from, to] = [focus?.from != null, focus?.to != null];
-  return from && to ? 0.25 : from || to ? 0.07 : 1;
-};
+export const others = ({ focused: { from, to } }: Scene): number =>
+  from === null && to === null ? 1 : from === null || to === null ? 0.07 : 0.25;
 const THIN = 0.004;
 
 /** How far the lines of a map stand from those of the first, so that several do not cover each other. */
@@ -34,16 +32,8 @@ export function cost(maps: readonly Shown[], lines: Lines, line: number): number
 const thick = (maps: readonly Shown[]): number => (maps.length > 3 ? 0.3 : 0.1);
 
 /** Lines `from` to `to` (inclusive), weakest first. */
-export function drawLines(
-  pen: Pen,
-  scene: Scene,
-  box: HeadBox,
-  maps: readonly Shown[],
-  lines: Lines,
-  from: number,
-  to: number,
-  scrolled: number,
-): void {
+export function drawLines(view: View, lines: Lines, from: number, to: number): void {
+  const { pen, maps } = view;
   const fade = maps.length > 3 ? 0.85 : 1;
   const hair = ratio() > 1 ? 1 / ratio() : 0.8;
   const wide = thick(maps);
@@ -53,21 +43,12 @@ export function drawLines(
     const w = share(map, a * map.columns + b);
     pen.globalAlpha = (0.07 + 0.83 * w ** 0.55) * fade;
     pen.lineWidth = w < wide ? hair : 0.9 + 2.7 * w;
-    drawLine(pen, scene, box, maps, m, a, b, scrolled);
+    drawLine(view, m, a, b);
   }
   pen.globalAlpha = 1;
 }
 
-function drawLine(
-  pen: Pen,
-  scene: Scene,
-  box: HeadBox,
-  maps: readonly Shown[],
-  m: number,
-  a: number,
-  b: number,
-  scrolled: number,
-): void {
+function drawLine({ pen, scene, box, maps, scrolled }: View, m: number, a: number, b: number): void {
   const map = maps[m]!;
   pen.strokeStyle = scene.stroke(map, a * map.columns + b);
   const off = fan(maps.length, m);
@@ -75,29 +56,16 @@ function drawLine(
 }
 
 /** All but the lines of what is not pointed at. */
-export function drawHead(
-  pen: Pen,
-  scene: Scene,
-  box: HeadBox,
-  maps: readonly Shown[],
-  focus: Focus | null,
-  scrolled: number,
-): void {
-  drawRails(pen, scene, box, scrolled);
-  drawFocus(pen, scene, box, maps, focus, scrolled);
-  drawLinks(pen, scene, box, scene.judged(), focus, scrolled);
+export function drawHead(view: View): void {
+  drawRails(view);
+  drawFocus(view);
+  drawLinks(view);
 }
 
 /** The lines of what is pointed at, and the strips beside the other side's tokens. */
-function drawFocus(
-  pen: Pen,
-  scene: Scene,
-  box: HeadBox,
-  maps: readonly Shown[],
-  focus: Focus | null,
-  scrolled: number,
-): void {
-  const { from, to } = focus ?? { from: null, to: null };
+function drawFocus(view: View): void {
+  const { pen, scene, maps } = view;
+  const { from, to } = scene.focused;
   const rows = scene.rows.items.length;
   const columns = scene.columns.items.length;
   const line = (m: number, a: number, b: number): void => {
@@ -106,15 +74,15 @@ function drawFocus(
     if (w <= Math.min(THIN, fair(map, scene.seen)[a]! / 2)) return;
     pen.globalAlpha = 0.05 + 0.95 * w ** 0.58;
     pen.lineWidth = 0.8 + 3.6 * w;
-    drawLine(pen, scene, box, maps, m, a, b, scrolled);
+    drawLine(view, m, a, b);
   };
   if (from !== null && to !== null) maps.forEach((_, m) => line(m, from, to));
   else if (from !== null) for (let b = 0; b < columns; b++) maps.forEach((_, m) => line(m, from, b));
   else if (to !== null) for (let a = 0; a < rows; a++) maps.forEach((_, m) => line(m, a, to));
   pen.globalAlpha = 1;
-  if (from !== null) strips(pen, scene, box, maps, true, columns, (_, b) => from * columns + b, scrolled);
-  else if (to !== null) strips(pen, scene, box, maps, false, rows, (_, a) => a * columns + to, scrolled);
-  else resting(pen, scene, box, maps, scrolled);
+  if (from !== null) strips(view, true, columns, (b) => from * columns + b);
+  else if (to !== null) strips(view, false, rows, (a) => a * columns + to);
+  else resting(view);
 }
 
 type Bar = {
@@ -125,19 +93,10 @@ type Bar = {
   readonly sign?: number;
 };
 
-function strips(
-  pen: Pen,
-  scene: Scene,
-  box: HeadBox,
-  maps: readonly Shown[],
-  right: boolean,
-  rows: number,
-  at: (map: Shown, row: number) => number,
-  scrolled: number,
-): void {
-  bars(pen, scene, box, maps.length, right, rows, false, scrolled, (m, row) => {
-    const map = maps[m]!;
-    const place = at(map, row);
+function strips(view: View, right: boolean, rows: number, at: (row: number) => number): void {
+  const { scene } = view;
+  bars(view, right, rows, false, (map, row) => {
+    const place = at(row);
     const even = fair(map, scene.seen)[Math.floor(place / map.columns)]!;
     return {
       share: share(map, place),
@@ -149,12 +108,12 @@ function strips(
 }
 
 // At rest: the mean attention each key receives, beside the largest of them and no less than four even shares.
-function resting(pen: Pen, scene: Scene, box: HeadBox, maps: readonly Shown[], scrolled: number): void {
+function resting(view: View): void {
+  const { scene, maps } = view;
   const means = maps.map(received);
   const most = means.reduce((found, each) => Math.max(found, 4 * mean(each), ...each.map(Math.abs)), 1e-12);
-  bars(pen, scene, box, maps.length, true, scene.columns.items.length, true, scrolled, (m, b) => {
-    const map = maps[m]!;
-    const found = means[m]![b]!;
+  bars(view, true, scene.columns.items.length, true, (map, b) => {
+    const found = received(map)[b]!;
     return {
       share: Math.abs(found) / most,
       text: number(found, map.scale, most / 20),
@@ -168,34 +127,31 @@ const mean = (numbers: Float32Array): number =>
   numbers.reduce((sum, x) => sum + Math.abs(x), 0) / (numbers.length || 1);
 
 function bars(
-  pen: Pen,
-  scene: Scene,
-  box: HeadBox,
-  maps: number,
+  { pen, scene, box, maps, scrolled }: View,
   right: boolean,
   rows: number,
   faint: boolean,
-  scrolled: number,
-  bar: (map: number, row: number) => Bar,
+  bar: (map: Shown, row: number) => Bar,
 ): void {
   const { ink } = scene.owner;
   const x = right ? box.x1 + box.tokens + 4 : box.stripLeft - 4;
   const width = stripRoom(box, right);
-  const across = stripStep(box, right, maps);
+  const across = stripStep(box, right, maps.length);
   lettering(pen, "500 11px", right && !box.tiny ? "left" : "right");
   const [first, last] = [
     Math.max(0, Math.floor(scrolled / box.row) - 1),
     Math.min(rows, Math.ceil((scrolled + box.height) / box.row) + 1),
   ];
   // Beside its bar there is room for the longest number.
-  const numbers = maps === 1 && !box.tiny ? Array.from({ length: rows }, (_, row) => bar(0, row).text) : [];
+  const alone = maps.length === 1;
+  const numbers = alone && !box.tiny ? Array.from({ length: rows }, (_, row) => bar(maps[0]!, row).text) : [];
   const beside = 5 + Math.max(25, ...numbers.map((text) => Math.ceil(textWidth(text, 11, 500))));
   for (let row = first; row < last; row++) {
     const y = middle(box, row, scrolled);
     const tall = box.row - 5;
-    for (let m = 0; m < maps; m++) {
-      const { share: size, text, color, sign } = bar(m, row);
-      if (maps === 1) {
+    maps.forEach((map, m) => {
+      const { share: size, text, color, sign } = bar(map, row);
+      if (alone) {
         // Numbers with a sign have a line in the middle: to its right is what is positive. Where it is tiny the number
         // stands over its bar.
         const room = box.tiny ? width : width - beside;
@@ -213,14 +169,14 @@ function bars(
         const dim = faint && (sign || !box.tiny);
         if (text) write(pen, ink(dim ? "--ink3" : "--ink2"), text, at, box.tiny ? y - 2 : y + 0.5);
       } else {
-        const left = right ? x + m * across : x - across * (maps - m);
+        const left = right ? x + m * across : x - across * (maps.length - m);
         pen.globalAlpha = 1;
         area(pen, ink("--track"), left, y - tall / 2, across - 1, tall);
         pen.globalAlpha = stripAlpha(size, faint);
         area(pen, color, left, y - tall / 2, across - 1, tall);
         if (isStriped(scene, m)) stripe(pen, left, y - tall / 2, across - 1, tall, ink("--bg"), size);
       }
-    }
+    });
   }
   pen.globalAlpha = 1;
 }
@@ -240,19 +196,18 @@ function stripe(pen: Pen, x: number, y: number, width: number, height: number, p
 }
 
 /** Hairline rails with A and B outside the tokens of each text, and a hairline where the prompt ends. */
-function drawRails(pen: Pen, scene: Scene, box: HeadBox, scrolled: number): void {
+function drawRails({ pen, scene, box, scrolled }: View): void {
+  const { ink } = scene.owner;
+  pen.globalAlpha = 1;
   for (const [items, left, width] of [
     [scene.rows.items, 0, box.x0],
     [scene.columns.items, box.x1, box.width - box.x1],
   ] as const) {
     const at = promptEnd(items);
     if (at < 0) continue;
-    pen.globalAlpha = 1;
-    area(pen, scene.owner.ink("--ink3"), left, Math.round(middle(box, at, scrolled) - box.row / 2) - 0.5, width, 1);
+    area(pen, ink("--ink3"), left, Math.round(middle(box, at, scrolled) - box.row / 2) - 0.5, width, 1);
   }
   if (box.rail === 0) return;
-  const { ink } = scene.owner;
-  pen.globalAlpha = 1;
   lettering(pen, "600 11px", "center");
   const sides = [
     [scene.rows.items, box.x0 - 0.5, 4],

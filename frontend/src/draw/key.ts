@@ -56,7 +56,7 @@ export function ramp(
     draw(pen) {
       const { ink2, ink3 } = COLOURS[theme];
       pen.globalAlpha = 1;
-      lettering(pen, `400 ${SIZE}px`, "left", "middle");
+      lettering(pen, `400 ${SIZE}px`);
       write(pen, ink2, of, 0, TALL / 2 + 1);
       const steps = exact ? 0 : Math.min(pixels.length, SHADES);
       if (exact) pen.image(png(pixels, pixels.length, 1), left, 1, wide, TALL);
@@ -65,7 +65,7 @@ export function ramp(
         const pixel = pixels[Math.floor(((i + 0.5) * pixels.length) / steps)]!;
         area(pen, css(pixel), left + from, 1, Math.round(((i + 1) * wide) / steps) - from, TALL);
       }
-      lettering(pen, `400 ${SIZE}px`, "center", "middle");
+      lettering(pen, `400 ${SIZE}px`, "center");
       for (const { at, text } of ticks) write(pen, ink3, text, left + at * wide, TALL + 10);
     },
   };
@@ -109,7 +109,7 @@ export function key(colour: ChartColour, width: number, theme: Theme): Block {
         pen.fill();
         pen.stroke();
       }
-      lettering(pen, `400 ${SIZE}px`, "left", "middle");
+      lettering(pen, `400 ${SIZE}px`);
       write(pen, ink2, text, size + 6, size / 2 + 3);
     },
   });
@@ -128,6 +128,6 @@ export function lettered(
   theme: Theme,
 ): void {
   area(pen, fill, x - size / 2, y - size / 2, size, size);
-  lettering(pen, `600 ${SIZE}px`, "center", "middle");
+  lettering(pen, `600 ${SIZE}px`, "center");
   if (letter) write(pen, COLOURS[theme].bg, letter, x, y + 0.5);
 }

@@ -113,6 +113,8 @@ export function drawRow(
   );
   const zero = Math.round(box.dot + box.dotWidth * 0.36);
   if (!box.narrow) area(pen, ink("--line2"), zero, -scrolled, 1, count * box.row);
+  lettering(pen, "500 11px", "right");
+  const numbers = box.narrow ? narrowNumbers : wideNumbers;
   const put = (at: number, found: RowNumbers): void => numbers(pen, scene, box, y(at), found, row.most);
   for (let b = first; b < Math.min(last, count); b++) {
     const [score, weight, norm] = [row.scores[b]!, row.weights[b]!, row.norms?.[b] ?? null];
@@ -126,10 +128,8 @@ export function drawRow(
 }
 
 // Score, softmax and norm of one key.
-function numbers(pen: Pen, scene: Scene, box: NeuronBox, y: number, row: RowNumbers, top: Row["most"]): void {
+const wideNumbers: typeof narrowNumbers = (pen, scene, box, y, row, top) => {
   const { ink, theme } = scene.owner;
-  lettering(pen, "500 11px", "right");
-  if (box.narrow) return narrowNumbers(pen, scene, box, y, row, top);
   if (row.masked) return write(pen, ink("--ink3"), "not seen", box.dot + box.dotWidth + 6, y + 0.5);
   const zero = box.dot + box.dotWidth * 0.36;
   const length = (row.score / top.score) * (box.dotWidth * 0.36 - 1);
@@ -156,7 +156,7 @@ function numbers(pen: Pen, scene: Scene, box: NeuronBox, y: number, row: RowNumb
   area(pen, ink("--ink3"), box.norm + 4, y - 4, ((box.normWidth - 34) * row.norm) / top.norm, 8);
   pen.globalAlpha = 1;
   write(pen, ink("--ink2"), normText(row.norm, top.norm), box.norm + box.normWidth, y + 0.5);
-}
+};
 
 const scoreText = (score: number): string => fixed(score, Math.abs(score) >= 100 ? 0 : 1);
 const normText = (norm: number, most: number): string => (norm < most * 0.005 ? "·" : bare(significant(norm, 2)));

@@ -5,17 +5,13 @@
 import type { ExplorerState, LiveInfo } from "../protocol";
 import type { Asked } from "./asked";
 import { Live } from "./live";
+import type { Heard, Messages } from "./loader";
 import { darkAround, inBook } from "./notebook";
 import type { Carrier, Message, Told } from "./wire";
 
-type Heard = (content: Record<string, unknown>, buffers: DataView[]) => void;
-
 /** The part of anywidget's model that carries messages, and what of it stands before any is answered. */
-export interface Channel {
+export interface Channel extends Messages<Record<string, unknown>> {
   get(name: "live"): LiveInfo;
-  on(event: "msg:custom", run: Heard): void;
-  off(event: "msg:custom", run: Heard): void;
-  send(content: unknown): void;
 }
 
 interface Model extends Channel {
@@ -33,7 +29,7 @@ export interface Here {
 
 export class Kernel implements Carrier {
   readonly packed = true;
-  private heard: Heard | null = null;
+  private heard: Heard<Record<string, unknown>> | null = null;
 
   constructor(private readonly model: Channel) {}
 

@@ -8,14 +8,22 @@ interface Program {
   readonly style: string;
 }
 
-type Heard = (content: { readonly kind?: string }, buffers: DataView[]) => void;
+export type Heard<Content> = (content: Content, buffers: DataView[]) => void;
 
-/** The part of anywidget's model that is used. */
-interface Model {
-  get(name: "program"): { readonly holder: string; readonly version: string };
-  on(event: "msg:custom", run: Heard): void;
-  off(event: "msg:custom", run: Heard): void;
+/** The part of anywidget's model that carries messages. */
+export interface Messages<Content> {
+  on(event: "msg:custom", run: Heard<Content>): void;
+  off(event: "msg:custom", run: Heard<Content>): void;
   send(content: unknown): void;
+}
+
+/** What messages say that they are. */
+interface Kind {
+  readonly kind?: string;
+}
+
+interface Model extends Messages<Kind> {
+  get(name: "program"): { readonly holder: string; readonly version: string };
   readonly widget_manager?: { get_model?(id: string): Promise<{ get(name: keyof Program): string }> };
 }
 
@@ -46,7 +54,7 @@ async function held({ widget_manager: manager }: Model, holder: string): Promise
 
 function asked(model: Model): Promise<Program> {
   return new Promise((done) => {
-    const hear: Heard = ({ kind }, buffers) => {
+    const hear: Heard<Kind> = ({ kind }, buffers) => {
       if (kind !== "program") return;
       model.off("msg:custom", hear);
       const [script, style] = buffers.map((each) => new TextDecoder().decode(each));

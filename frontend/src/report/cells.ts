@@ -1,10 +1,13 @@
 // Pictures on canvases.
 
-import type { Pen } from "../draw/canvas";
+import { type Pen, surface } from "../draw/canvas";
 import { css, type Theme } from "../scene/color";
-import { fit } from "../ui/dom";
 import { painters } from "./drawing";
 import type { Figures, Measure } from "./figures";
+
+/** A canvas of this size, cleared; so fine that it is sharp when it is printed. */
+export const fit = (canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D =>
+  surface(canvas, width, height, Math.min(3, Math.max(2, window.devicePixelRatio || 1)));
 
 /** Draw a picture on a canvas, and keep how, so that it can be drawn again as vectors. */
 export function draw(canvas: HTMLCanvasElement, width: number, height: number, paint: (pen: Pen) => void): void {

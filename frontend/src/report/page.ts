@@ -8,8 +8,9 @@ import type { ExplorerState, Reason, ReportPayload } from "../protocol";
 import { Store } from "../scene/data";
 import { read } from "../scene/state";
 import { begin } from "../ui/begin";
-import { h, s } from "../ui/dom";
+import { around, arrow, h, modified, s } from "../ui/dom";
 import { fromPage } from "../ui/embedded";
+import { Fragment } from "../ui/fragment";
 import { copyLink, say, skip } from "../ui/roving";
 import { Tip } from "../ui/tip";
 import { draw } from "./draw";
@@ -26,7 +27,6 @@ import { vectors } from "./vectors";
 import "../ui/explorer.css";
 
 const WIDE = 1080;
-const LATER = 120;
 /** Between the margins of A4, in CSS pixels: figures are drawn so wide before they are printed. */
 const PAPER = 687;
 
@@ -50,16 +50,14 @@ class Report implements Host {
   private readonly aside = h("aside.side");
   private readonly live = h("div.hidden", { role: "status", "aria-live": "polite" });
   private readonly themeButton: HTMLButtonElement = h("button.icon", {
-    type: "button",
     onclick: () => this.set({ theme: this.watch.other }),
   });
   private readonly linked: HTMLButtonElement = h(
     "button.icon.words",
-    { type: "button", title: "Copy a link to what is shown", onclick: () => void this.link() },
+    { title: "Copy a link to what is shown", onclick: () => void this.link() },
     "Link",
   );
   private readonly drawer: HTMLButtonElement = h("button.drawer", {
-    type: "button",
     "aria-expanded": "false",
     onclick: () => this.pull(),
   });
@@ -71,11 +69,16 @@ class Report implements Host {
   private readonly opened: Opened;
   private readonly sizes = new ResizeObserver(() => this.refresh());
   private state: State;
-  private written = window.location.hash;
   private readonly drawn = new Of();
-  private timer = 0;
   private folded: HTMLDetailsElement[] | null = null;
   private origin: HTMLElement | null = null;
+  // Another head, reason or scale is another entry of the history: Back leads to the one before.
+  private readonly fragment = new Fragment(
+    () => writeFragment(this.state, this.defaults, this.figures, this.opened.fragment),
+    () => this.readBack(),
+    () => this.stepped(),
+    (): Kept => ({ drawer: this.aside.classList.contains("open") }),
+  );
   /** The head, example and scale of the latest entry of the history. */
   private readonly entry = new Of();
 
@@ -95,15 +98,15 @@ class Report implements Host {
       section: null,
       arranged: {},
     };
-    const [state, view] = this.fragment();
+    const [state, view] = this.asked();
     this.state = { ...this.defaults, ...state };
     root.className = "hs report";
     this.watch = new ThemeWatch(root, () => this.rethink());
     this.watch.choose(this.state.theme);
     const { model, layers } = payload;
-    const size = layers.length > 0 && h("span.dim", {}, `${shape(payload)}${model.causal ? ", causal" : ""}`);
-    const brand = h("div.brand", {}, h("b", {}, "headscope"), h("span.model", {}, model.name), size);
-    this.bar = h("header.topbar", {}, brand, h("div.right", {}, this.linked, this.themeButton));
+    const size = layers.length > 0 && h("span.dim", `${shape(payload)}${model.causal ? ", causal" : ""}`);
+    const brand = h("div.brand", h("b", "headscope"), h("span.model", model.name), size);
+    this.bar = h("header.topbar", brand, h("div.right", this.linked, this.themeButton));
     const skips = [
       skip("Skip to the open head", () => this.opened.heading),
       skip("Skip to all heads", () =>
@@ -111,7 +114,7 @@ class Report implements Host {
           each.checkVisibility(),
         )),
     ];
-    root.append(...skips, this.bar, h("div.columns", {}, this.page, this.aside), this.live);
+    root.append(...skips, this.bar, h("div.columns", this.page, this.aside), this.live);
     this.pointer = new Tip(root);
 
     this.page.append(lead(payload));
@@ -128,8 +131,6 @@ class Report implements Host {
     this.opened = new Opened(inner, this.side, this, view);
     this.stepped();
     this.describe();
-    window.addEventListener("hashchange", this.readBack);
-    window.addEventListener("popstate", this.readBack);
     root.addEventListener("keydown", this.key);
     this.sizes.observe(this.page);
     this.sizes.observe(this.aside);
@@ -159,9 +160,7 @@ class Report implements Host {
     this.state = { ...this.state, ...(other && { reason: null }), ...change };
     if (change.theme) this.watch.choose(change.theme);
     this.refresh();
-    // Browsers let a page change its address only so often.
-    window.clearTimeout(this.timer);
-    this.timer = window.setTimeout(() => this.write(), LATER);
+    this.fragment.changed();
     if (change.cell)
       this.live.textContent = figureText(this.figures, this.figures.measure(this.state.measure), change.cell);
   }
@@ -169,11 +168,11 @@ class Report implements Host {
   open(cell: Cell, named: Reason): void {
     const from = document.activeElement;
     const reason = placed(named, cell, this.figures);
-    this.write(); // what to come back to
+    this.fragment.keep(); // what to come back to
     this.set({ cell, reason, example: reason.example ?? this.state.example });
     this.opened.show(reason);
     if (narrow()) this.pull(true);
-    this.write();
+    this.fragment.keep();
     // Who came by the keyboard goes on in the open head, and from there back to the number.
     if (!(from instanceof HTMLElement) || !this.page.contains(from) || !from.matches(":focus-visible")) return;
     this.origin = from;
@@ -181,16 +180,15 @@ class Report implements Host {
   }
 
   look(example: number, state: ExplorerState): void {
-    this.write(); // what to come back to
+    this.fragment.keep(); // what to come back to
     this.set({ example, reason: null });
     this.opened.look(state);
     if (narrow()) this.pull(true);
-    this.write();
+    this.fragment.keep();
   }
 
   private async link(): Promise<void> {
-    this.write();
-    const said = await copyLink(window.location.href);
+    const said = await copyLink(this.fragment.address);
     this.live.textContent = said;
     say(this.linked, said);
   }
@@ -225,9 +223,9 @@ class Report implements Host {
   private contents(): HTMLElement {
     const titled = this.page.querySelectorAll("section[id]");
     const entries = [...titled].map((section) =>
-      h("li", {}, h("a.link", { href: `#${section.id}` }, section.querySelector("h2")?.textContent)),
+      h("li", h("a.link", { href: `#${section.id}` }, section.querySelector("h2")?.textContent)),
     );
-    return h("nav.contents", { "aria-label": "Contents" }, h("ul", {}, ...entries));
+    return h("nav.contents", { "aria-label": "Contents" }, h("ul", ...entries));
   }
 
   // Everything that follows from the state, the theme and the page's size.
@@ -258,10 +256,7 @@ class Report implements Host {
     this.root.classList.toggle("enlarged", large);
     this.page.inert = this.bar.inert = large;
     const open = this.aside.classList.contains("open");
-    this.drawer.replaceChildren(
-      h("b", {}, this.figures.name(cell)),
-      h("span.dim", {}, open ? "close" : "show this head"),
-    );
+    this.drawer.replaceChildren(h("b", this.figures.name(cell)), h("span.dim", open ? "close" : "show this head"));
     this.drawer.setAttribute("aria-expanded", String(open));
   }
 
@@ -270,7 +265,7 @@ class Report implements Host {
     this.describe();
   }
 
-  private fragment(): [Partial<State>, ExplorerState] {
+  private asked(): [Partial<State>, ExplorerState] {
     const { hash } = window.location;
     return [readFragment(hash, this.figures), read(hash, VIEW)];
   }
@@ -281,37 +276,19 @@ class Report implements Host {
     return this.entry.renewed(cell, example, reason, this.opened.scale);
   }
 
-  // Into the address, and beside it whether the head lay over the report. Another head, reason or scale is another
-  // entry of the history: Back leads to the one before.
-  private write(): void {
-    window.clearTimeout(this.timer);
-    if (window.location.hash !== this.written) return; // what was put there meanwhile is read first
-    const step = this.stepped();
-    const hash = writeFragment(this.state, this.defaults, this.figures, this.opened.fragment);
-    const beside: Kept = { drawer: this.aside.classList.contains("open") };
-    try {
-      history[step && hash !== window.location.hash ? "pushState" : "replaceState"](beside, "", hash);
-    } catch {
-      // A page inside another may not be allowed to change its address.
-    }
-    this.written = window.location.hash;
-  }
-
-  private readonly readBack = (): void => {
-    if (window.location.hash === this.written) return;
-    this.written = window.location.hash;
+  private readBack(): void {
     // A link to a section: the browser goes there, and the address keeps the state.
-    const section = sectionOf(this.written);
+    const section = sectionOf(window.location.hash);
     if (section) {
       this.state = { ...this.state, section: section.id };
-      return this.write();
+      return this.fragment.keep();
     }
-    const [state, view] = this.fragment();
+    const [state, view] = this.asked();
     this.set({ ...this.defaults, theme: this.state.theme, ...state });
     this.opened.restore(view);
     this.stepped();
     if (narrow()) this.pull(kept().drawer ?? Boolean(state.cell));
-  };
+  }
 
   // Arrow keys on the grid move between heads; Escape leads back to the report.
   private readonly key = (event: KeyboardEvent): void => {
@@ -320,13 +297,10 @@ class Report implements Host {
       if (this.state.large) this.set({ large: false });
       return this.pull(false);
     }
-    const [layers, heads] =
-      { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ?? [];
-    const onGrid = event.target instanceof Element && event.target.closest(".grid");
-    if (layers === undefined || heads === undefined || event.altKey || event.ctrlKey || event.metaKey || !onGrid)
-      return;
+    const step = arrow(event);
+    if (!step || modified(event) || !around(event, ".grid")) return;
     event.preventDefault();
-    this.set({ cell: this.figures.step(this.state.cell, layers, heads) });
+    this.set({ cell: this.figures.step(this.state.cell, ...step) });
   };
 }
 

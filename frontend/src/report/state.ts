@@ -89,5 +89,5 @@ export function writeFragment(state: State, defaults: State, figures: Figures, v
   for (const [table, arranged] of Object.entries(state.arranged))
     for (const [what, value] of Object.entries(arranged)) if (value) entries.set(`${what}.${table}`, value);
   if (state.reason) writeReason(entries, state.reason, state, figures);
-  return `#${entries}${view && `&${view}`}`;
+  return `${entries}${view && `&${view}`}`;
 }

@@ -1,7 +1,8 @@
 // One strip a measure: every head a tick, the open one a dot.
 
 import { figure } from "../scene/format";
-import { fit, h } from "../ui/dom";
+import { h } from "../ui/dom";
+import { fit } from "./cells";
 import type { Cell, Measure } from "./figures";
 import type { Host, Now } from "./host";
 import { ofMeasure } from "./reasons";

@@ -104,7 +104,7 @@ export function answer(scene: Scene): Part[] {
 /** Of a gradient the pairs of the open head whose weight raises most what it is of, and lowers it most. */
 function slopes(scene: Scene): Part[] {
   const { part, state, rows, columns, head, many, aggregated, against, data } = scene;
-  const { of, measures = [] } = part.quantities.find((each) => each.name === state.quantity) ?? {};
+  const { of, measures = [] } = scene.quantity;
   const map = of && !many && !aggregated && !against ? scene.map(state.layer, head) : null;
   const ends = ([1, -1] as const).flatMap((sign, which): Part[] => {
     if (!map?.sign) return [];

@@ -1,7 +1,6 @@
 // The geometry of the head view, left to right: rail, strip, tokens, lines, tokens, strip, rail.
 
 import { hasPair, length } from "./axis";
-import type { Shown } from "./cut";
 import { clamp } from "./format";
 import type { Focus, Scene } from "./scene";
 
@@ -109,18 +108,18 @@ interface Above {
 }
 
 /** What stands above the columns: which way they look, and what the numbers are of, or whose. */
-export function above(scene: Scene, box: HeadBox, maps: readonly Shown[], focus: Focus | null): Above[] {
+export function above(scene: Scene, box: HeadBox): Above[] {
+  const [maps, { from, to }] = [scene.shown(), scene.focused];
   const narrow = box.tokens < 84;
   const ends: Above[] = [
     { text: narrow ? "from" : "from (query)", x: box.x0 - 7, align: "right" },
     { text: narrow ? "to" : "to (key)", x: box.x1 + 8, align: "left" },
   ];
-  const right = stripSide(focus) === "right";
+  const right = stripSide(scene.focus) === "right";
   const x = right ? box.x1 + box.tokens + 4 : box.stripLeft - 4;
   if (maps.length <= 1) {
-    const at = focus?.from != null || focus?.to != null;
     const what = scene.against ? "difference" : scene.state.quantity === "weights" ? "weight" : scene.state.quantity;
-    const text = at ? what : box.stripRight - box.rail < 104 ? "received" : "mean received";
+    const text = from !== null || to !== null ? what : box.stripRight - box.rail < 104 ? "received" : "mean received";
     if (!right) return [...ends, { text, x, align: "right" }];
     return [...ends, box.stripRight < 80 ? { text, x: box.width, align: "right" } : { text, x, align: "left" }];
   }

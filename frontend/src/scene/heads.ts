@@ -111,16 +111,14 @@ export class Heads {
     const focus = scene.pointed;
     if (!focus) return null;
     const line = lineOf(scene, focus, layer, head);
-    const { rows, columns, part, state, against } = scene;
+    const { rows, columns, quantity } = scene;
     if (!line) return pointedIn(thumbs.get(layer, head), focus, rows.items.length, columns.items.length);
-    const quantity = part.quantities.find((each) => each.name === state.quantity);
     const across = focus.to === null ? line.length : 1;
-    const signed = against !== null || quantity?.signed === true;
     // Made once for a line: while others are read the cells are drawn again and again.
     const made = pooled.get(line);
     if (made) return made;
     const thumb = pool(
-      fromValues(head, line.length / across, across, Float32Array.from(line), quantity?.scale ?? 1, signed),
+      fromValues(head, line.length / across, across, Float32Array.from(line), quantity.scale, quantity.signed),
     );
     pooled.set(line, thumb);
     return thumb;

@@ -4,7 +4,7 @@ import type { AxisInfo, SoundInfo, SpokenInfo } from "../protocol";
 import { type Item, name, type Side } from "./axis";
 import { received, type Shown, value } from "./cut";
 import { figure, percent, piece, plural } from "./format";
-import type { Focus, Scene } from "./scene";
+import { type Focus, focusOn, type Scene } from "./scene";
 import { clock, intoLines, type Label, laneHeight, placeAt, type Span, shownSpan, type Times } from "./soundlayout";
 
 export class Heard {
@@ -50,7 +50,7 @@ export class Heard {
   /** What sounds at a time, where that is followed. */
   followed(time: number): Focus | null {
     const place = this.scene.state.follow ? placeAt(this.alike ? this.queries : this.keys, time) : -1;
-    return place < 0 ? null : this.alike ? { from: place, to: null } : { from: null, to: place };
+    return place < 0 ? null : focusOn(this.alike ? "from" : "to", place);
   }
 }
 
@@ -88,10 +88,8 @@ export interface Lanes {
 }
 
 export function lanesOf(scene: Scene, { alike, queries, keys }: Heard, maps: readonly Shown[], touch: boolean): Lanes {
-  const { from, to } = scene.focus ?? { from: null, to: null };
+  const { from, to } = scene.focused;
   const perQuery = maps.length === 1 && !alike;
-  const one = (map: Shown): ArrayLike<number> =>
-    from !== null ? row(map, from) : to !== null && alike ? column(map, to) : received(map);
   const lanes = perQuery
     ? scene.rows.items.map(
         (_, query): Lane => ({
@@ -103,7 +101,7 @@ export function lanesOf(scene: Scene, { alike, queries, keys }: Heard, maps: rea
       )
     : maps.map(
         (map): Lane => ({
-          values: one(map),
+          values: chosen(scene, alike, map) ?? received(map),
           color: scene.color(map.head),
           on: false,
           ...(to === null || alike
@@ -120,15 +118,21 @@ export function lanesOf(scene: Scene, { alike, queries, keys }: Heard, maps: rea
   };
 }
 
+// What the chosen query, or the queries of the chosen key, listen to.
+function chosen({ focused: { from, to } }: Scene, alike: boolean, map: Shown): Float64Array | null {
+  return from !== null ? row(map, from) : to !== null && alike ? column(map, to) : null;
+}
+
 /** What the chosen query, or the queries of the chosen key, listen to; the rest of the sound fades. */
 export function listened(
   scene: Scene,
   { alike, queries, keys }: Heard,
   map: Shown,
 ): { readonly shares: Float64Array; readonly times: Times; readonly most: number } | null {
-  const { from, to } = scene.focus ?? { from: null, to: null };
-  const shares = from !== null ? row(map, from) : to !== null && alike ? column(map, to) : null;
-  return shares && { shares, times: from !== null ? keys : queries, most: Math.max(1e-12, largest(shares)) };
+  const shares = chosen(scene, alike, map);
+  return (
+    shares && { shares, times: scene.focused.from !== null ? keys : queries, most: Math.max(1e-12, largest(shares)) }
+  );
 }
 
 // -- words
@@ -260,7 +264,7 @@ const called = (items: readonly Item[], place: number): string => name(items[pla
 /** What the lanes show. */
 export function lanesTitle(scene: Scene, { alike }: Heard, heads: number): string {
   const { rows, columns, state, part } = scene;
-  const { from, to } = scene.focus ?? { from: null, to: null };
+  const { from, to } = scene.focused;
   if (heads === 1 && !alike)
     return `each ${state.unit === "words" && part.query.words ? "word" : "token"}: how much each frame gets`;
   const what =
@@ -279,7 +283,7 @@ export function lanesTitle(scene: Scene, { alike }: Heard, heads: number): strin
 export function says(scene: Scene, heard: Heard, map: Shown, hidden: number | null): string {
   const { rows } = scene;
   const { keys, sound, span } = heard;
-  const from = scene.focus?.from ?? null;
+  const { from } = scene.focused;
   const parts: string[] = [];
   const shares = Array.from(from === null ? received(map) : row(map, from));
   const all = shares.reduce((sum, each) => sum + Math.abs(each), 0);

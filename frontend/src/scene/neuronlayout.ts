@@ -3,7 +3,7 @@
 import { clamp } from "./format";
 import { rowHeight } from "./headlayout";
 
-interface NeuronRoom {
+export interface NeuronRoom {
   readonly width: number;
   readonly rows: number;
   readonly tokens: number;

@@ -4,8 +4,9 @@ import type { Item } from "./axis";
 import { value } from "./cut";
 import { brief, figure, fixed } from "./format";
 import { concerns, type Judged } from "./gold";
-import type { NeuronBox } from "./neuronlayout";
+import { type NeuronBox, type NeuronRoom, neuronBox } from "./neuronlayout";
 import { highlight, shows } from "./opening";
+import { has } from "./quantities";
 import type { Scene } from "./scene";
 import { product, type Scores, scores, span, vector } from "./scores";
 import type { LayerNeurons } from "./source";
@@ -78,13 +79,21 @@ export class Neurons {
   }
 
   get normed(): boolean {
-    return this.scene.state.values && this.scene.part.quantities.some((quantity) => quantity.name === "norms");
+    return this.scene.state.values && has(this.scene.part, "norms");
   }
 
   /** Rows of the picture: tokens, and the sink below the keys. */
   get rows(): number {
     const { rows, columns } = this.scene;
     return Math.max(rows.items.length, columns.items.length + (this.layer.info.sinks ? 1 : 0));
+  }
+
+  /** The geometry in so much room; `widest`: of the tokens. */
+  box(room: Pick<NeuronRoom, "width" | "widest" | "tallest" | "touch" | "paper">): NeuronBox {
+    const { rows, size, vectors, normed: norms, scene } = this;
+    const { query, key } = scene.part;
+    const tokens = Math.max(query.pieces.length, key.pieces.length);
+    return neuronBox({ ...room, rows, tokens, size, vectors, norms });
   }
 
   /** The query that is followed: pointed at, pinned, that of what stands out, or the first that is no special token. */

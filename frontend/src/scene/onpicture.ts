@@ -75,7 +75,7 @@ export function looking(scene: Scene, who = asked(scene)): Looking | null {
   const maps = scene.shown();
   const map = maps.at(-1);
   if (!map) return null;
-  const to = scene.focus?.to ?? null;
+  const { to } = scene.focused;
   const mask = hidden(scene);
   const back = to === null ? null : lookers(scene, map, to, mask);
   return { maps, map, who, to, given: looks(scene, map, who, mask), back };
@@ -89,9 +89,9 @@ export const called = (axis: AxisInfo, item: Item): string =>
 export const chipFigure = (shares: Float64Array | null, place: number): string =>
   !shares ? "" : Number.isNaN(shares[place]) ? "not seen" : figure(shares[place]!);
 
-function nameOf({ rows, columns, part }: Scene, end: End, place: number): string {
-  const item = (end === "from" ? rows : columns).items[place];
-  return item ? called(end === "from" ? part.query : part.key, item) : "";
+function nameOf(scene: Scene, end: End, place: number): string {
+  const item = scene.tokens(end).items[place];
+  return item ? called(scene.axis(end), item) : "";
 }
 
 // One looks, several look; a block of patches is several.

@@ -22,8 +22,10 @@ export const about = (name: string): string =>
 export const nameOf = (name: string): string =>
   name === "weights" ? "weight" : name === "norms" ? titleOf(name) : name;
 
+export const quantityOf = ({ quantities }: PartInfo, name: string) => quantities.find((each) => each.name === name);
+
 export const has = (part: PartInfo, name: string): boolean =>
-  name === "weights" || part.quantities.some((each) => each.name === name);
+  name === "weights" || quantityOf(part, name) !== undefined;
 
 export const offer = (payload: ExplorerPayload, name: string): Offer | undefined =>
   payload.offers.find((each) => each.name === name);
@@ -42,7 +44,7 @@ export const shares = (part: PartInfo): string =>
 
 /** What is drawn in place of the weights, in words. */
 export function inWords(part: PartInfo, name: string): string {
-  const of = part.quantities.find((each) => each.name === name)?.of;
+  const of = quantityOf(part, name)?.of;
   return `${name === "norms" ? "‖α·v·Wₒ‖" : name}${of ? ` of ${of}` : ""} in place of the weights`;
 }
 

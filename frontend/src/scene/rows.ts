@@ -26,7 +26,7 @@ export function mixed({ part, rows }: Scene): boolean {
 
 /** Who looks as the state has it. */
 export function asked(scene: Scene): Asked {
-  const from = scene.focus?.from ?? null;
+  const { from } = scene.focused;
   if (from !== null) return from;
   return scene.state.queries === "patches" && mixed(scene) ? "patches" : "all";
 }
@@ -102,8 +102,8 @@ export function unseen(scene: Scene, layers: readonly number[], heads: readonly 
 
 /** What the mask hides from the open heads. */
 export function hidden(scene: Scene): Uint8Array | null {
-  const { state, part, aggregated, heads, head } = scene;
-  return unseen(scene, state.aggregate === "layers" ? part.index : [state.layer], aggregated ? heads : [head]);
+  const { layers, aggregated, heads, head } = scene;
+  return unseen(scene, layers, aggregated ? heads : [head]);
 }
 
 /** What two inputs both hide, made once for the two masks. */

@@ -55,11 +55,9 @@ interface Legend {
 }
 
 export function legend(scene: Scene): Legend {
-  const quantity = scene.part.quantities.find((each) => each.name === scene.state.quantity);
-  const signed = scene.against !== null || quantity?.signed === true;
-  const most = quantity?.scale ?? 1;
+  const { scale: most, signed, of: what } = scene.quantity;
   const matrix = matrixName(scene.state.quantity);
-  const of = scene.against ? `difference of ${matrix}s` : quantity?.of ? `${matrix} of ${quantity.of}` : matrix;
+  const of = scene.against ? `difference of ${matrix}s` : what ? `${matrix} of ${what}` : matrix;
   const at = (x: number): number => (signed ? 0.5 + (Math.sign(x) * Math.sqrt(Math.abs(x))) / 2 : Math.sqrt(x));
   const ticks = signed ? SIGNED_TICKS : most === 1 ? TICKS : [0, 0.25, 1];
   return { of, signed, ticks: ticks.map((x) => ({ at: at(x), text: bare(brief(x * most, 2)) })) };
@@ -72,10 +70,8 @@ export function blocks({ query }: Scene["part"]): string {
 }
 
 /** What the two colours of numbers with a sign mean. */
-export function signsSaid({ part, state, against }: Scene): string {
-  const of = part.quantities.find((each) => each.name === state.quantity)?.of;
-  return of && !against ? `blue raises ${of}, orange lowers it` : "blue positive, orange negative";
-}
+export const signsSaid = ({ quantity: { of }, against }: Scene): string =>
+  of && !against ? `blue raises ${of}, orange lowers it` : "blue positive, orange negative";
 
 /** What is shown of some scenes, and what was done to their numbers, in parts of a line. */
 export function treated(scenes: readonly Scene[]): string[] {

@@ -1,12 +1,12 @@
 // What one input shows: its tokens, its maps, and what is pointed at. Every picture of the input draws from this.
 
-import type { MeasureColumn, PartInfo, ReadsInfo } from "../protocol";
+import type { AxisInfo, MeasureColumn, PartInfo, ReadsInfo } from "../protocol";
 import { type Item, type Side, side } from "./axis";
 import { COLOURS, type Theme } from "./color";
 import { combine, cut, difference, received, type Shown } from "./cut";
 import { type Gold, type Judged, judge, placed } from "./gold";
 import { Made } from "./made";
-import { has, nameOf } from "./quantities";
+import { has, nameOf, quantityOf } from "./quantities";
 import type { Data } from "./source";
 import { choices, type Full, type Heeds, headsOf, partOf, unequal, unread, valuesOf } from "./state";
 
@@ -16,6 +16,8 @@ export interface Focus {
   readonly to: number | null;
   readonly neuron?: number;
 }
+
+export const focusOn = (side: "from" | "to", place: number): Focus => ({ from: null, to: null, [side]: place });
 
 /** A line of a head, by places of pieces; with a query alone it is to the key with the largest weight. */
 export interface Line {
@@ -115,6 +117,16 @@ export class Scene {
     this.hovered = this.followed = null;
   }
 
+  /** The shown tokens of a side. */
+  tokens(side: "from" | "to"): Side {
+    return side === "from" ? this.rows : this.columns;
+  }
+
+  /** All tokens of a side. */
+  axis(side: "from" | "to"): AxisInfo {
+    return side === "from" ? this.part.query : this.part.key;
+  }
+
   /** The gold links that the shown tokens have. */
   get links(): readonly Gold[] {
     const { part, rows, columns } = this;
@@ -138,11 +150,23 @@ export class Scene {
     return why && `${why}. Show them side by side, or let another filter make them equal.`;
   }
 
+  /** The matrix that is drawn; a difference has a sign. */
+  get quantity() {
+    const found = quantityOf(this.part, this.state.quantity);
+    return { ...found, scale: found?.scale ?? 1, signed: this.against !== null || found?.signed === true };
+  }
+
   /** The open head and, before it, the others that are shown. */
   get heads(): readonly number[] {
     const heads = headsOf(this.part, this.state.layer);
     const found = this.state.heads.filter((head) => heads.includes(head));
     return found.length > 0 ? found : heads.slice(0, 1);
+  }
+
+  /** The open layer, or all where the mean over them is shown. */
+  get layers(): readonly number[] {
+    const { aggregate, layer } = this.state;
+    return aggregate === "layers" ? this.part.index : [layer];
   }
 
   get head(): number {
@@ -161,13 +185,12 @@ export class Scene {
   missing(): Promise<void>[] {
     const { data, part, state, heads } = this;
     if (this.lacking) return [];
-    const layers = state.aggregate === "layers" ? part.index : [state.layer];
     const wanted = [
-      ...layers.flatMap((layer) => data.wantedLayer(part, layer, state.quantity, heads)),
-      ...data.wanted(layers.map((layer) => part.hidden?.[part.index.indexOf(layer)])),
+      ...this.layers.flatMap((layer) => data.wantedLayer(part, layer, state.quantity, heads)),
+      ...data.wanted(this.layers.map((layer) => part.hidden?.[part.index.indexOf(layer)])),
     ];
     if (state.scale === "neuron") {
-      const norms = state.values && part.quantities.some((quantity) => quantity.name === "norms");
+      const norms = state.values && has(part, "norms");
       wanted.push(
         // The softmax beside q and k is that of the weights, whatever else is drawn.
         ...data.wantedLayer(part, state.layer, "weights", heads),
@@ -211,7 +234,7 @@ export class Scene {
 
   /** Whether none of the open heads can see a shown pair, nor those of the input that is subtracted. */
   hides(from: number, to: number): boolean {
-    const { data, part, state, against } = this;
+    const { data, part, against } = this;
     const [row, column] = [this.rows.items[from], this.columns.items[to]];
     if (!row || !column) return false;
     if (!part.hidden) {
@@ -221,7 +244,7 @@ export class Scene {
     }
     const differ = part.hidden.some((ref) => ref.shape[0] !== 1);
     const heads = differ ? this.heads : [this.head];
-    for (const layer of state.aggregate === "layers" ? part.index : [state.layer]) {
+    for (const layer of this.layers) {
       for (const head of heads) {
         for (let query = row.start; query < row.end; query++) {
           for (let key = column.start; key < column.end; key++)
@@ -242,13 +265,11 @@ export class Scene {
   }
 
   private see(): Uint32Array {
-    const { part, state, rows, columns } = this;
+    const { part, rows, columns } = this;
     const { items } = columns;
     const later = part.key.pieces.length - part.query.pieces.length;
     const mask =
-      part.hidden && !this.against && rows.all && columns.all
-        ? this.data.hidden(part, state.aggregate === "layers" ? part.index : [state.layer], this.heads)
-        : null;
+      part.hidden && !this.against && rows.all && columns.all ? this.data.hidden(part, this.layers, this.heads) : null;
     const count = ({ end }: Item, from: number): number => {
       if (mask)
         return (
@@ -271,8 +292,7 @@ export class Scene {
   // meanwhile.
   private get decoded(): number {
     const { data, part, state, against } = this;
-    const layers = state.aggregate === "layers" ? part.index : [state.layer];
-    const there = layers.flatMap((layer) => {
+    const there = this.layers.flatMap((layer) => {
       const hidden = part.hidden?.[part.index.indexOf(layer)];
       return [data.layer(part, layer, state.quantity, this.heads), hidden && data.array(hidden)].filter(Boolean);
     });
@@ -309,9 +329,8 @@ export class Scene {
   }
 
   private own(): Shown[] {
-    const { aggregate, layer } = this.state;
-    const layers = aggregate === "layers" ? this.part.index : [layer];
-    const maps = layers.flatMap((one) => this.heads.flatMap((head) => this.map(one, head) ?? []));
+    const { aggregate } = this.state;
+    const maps = this.layers.flatMap((one) => this.heads.flatMap((head) => this.map(one, head) ?? []));
     if (!this.aggregated) return maps;
     return maps.length > 0
       ? [combine(maps, aggregate === "max" ? "max" : "mean")].map((map) => ({ ...map, head: -1 }))
@@ -321,6 +340,11 @@ export class Scene {
   /** What is pointed at, and what is pinned under it, or what sounds. */
   get focus(): Focus | null {
     return this.under ?? this.followed;
+  }
+
+  /** What is pointed at, on either side. */
+  get focused(): Focus {
+    return this.focus ?? { from: null, to: null };
   }
 
   /** The tokens that all heads are asked about: one that is pointed at or pinned, or two. */
@@ -348,9 +372,9 @@ export class Scene {
       return from < 0 && to < 0 ? null : { from: from < 0 ? null : from, to: to < 0 ? null : to };
     }
     if (!pin) return null;
-    const place = (pin[0] === "from" ? this.rows : this.columns).of[Number(pin[1])] ?? -1;
-    if (place < 0) return null;
-    return pin[0] === "from" ? { from: place, to: null } : { from: null, to: place };
+    const side = pin[0] as "from" | "to";
+    const place = this.tokens(side).of[Number(pin[1])] ?? -1;
+    return place < 0 ? null : focusOn(side, place);
   }
 
   /** The two chosen tokens' places on their shown axes; null where not both are chosen and shown. */

@@ -54,7 +54,8 @@ function dot(a: Float32Array, b: Float32Array): number {
 export const product = (a: Float32Array, b: Float32Array): Float32Array => a.map((x, i) => x * b[i]!);
 
 /** The magnitude that 98.5% of the values stay below: the scale of a block's colours. */
-export function span(vectors: readonly Float32Array[]): number {
+export function span(given: readonly (Float32Array | null)[]): number {
+  const vectors = given.filter((each) => each !== null);
   const size = vectors.reduce((sum, each) => sum + each.length, 0);
   const step = Math.max(1, Math.floor(size / 20000));
   const all: number[] = [];

@@ -1,6 +1,5 @@
 // The text, shaded: each token by what it gets from a query, or gives a key, or on average receives.
 
-import type { Side } from "./axis";
 import { name } from "./axis";
 import { strength } from "./color";
 import { received } from "./cut";
@@ -16,13 +15,11 @@ export interface Text {
   readonly chosen: number | null;
 }
 
-export const tokensOf = (scene: Scene, { side }: Text): Side => (side === "from" ? scene.rows : scene.columns);
-
 /** The texts of a scene: of self-attention one, else the queries above the keys. */
 export function texts(scene: Scene): Text[] {
   const map = scene.shown().at(-1);
   if (!map) return [];
-  const { from, to } = scene.focus ?? { from: null, to: null };
+  const { from, to } = scene.focused;
   const blank = (side: "from" | "to", chosen: number | null): Text => ({
     side,
     shares: new Float64Array(side === "from" ? map.rows : map.columns).fill(NaN),
@@ -43,7 +40,7 @@ export function texts(scene: Scene): Text[] {
 /** How strong each shade is, in percent. A sink takes so much that nothing else would be seen: special tokens, and the
  * token itself, are left out of what the darkest is. */
 export function shades(scene: Scene, text: Text): Float64Array {
-  const { items } = tokensOf(scene, text);
+  const { items } = scene.tokens(text.side);
   const most = items.reduce((found, item, at) => {
     const share = Math.abs(text.shares[at]!);
     return item.special || at === text.chosen || Number.isNaN(share) ? found : Math.max(found, share);
@@ -62,7 +59,7 @@ export function said(scene: Scene): string {
   const text = texts(scene).find(({ shares }) => shares.some((share) => !Number.isNaN(share)));
   const map = scene.shown().at(-1);
   if (!text || !map) return "";
-  const { items } = tokensOf(scene, text);
+  const { items } = scene.tokens(text.side);
   const places = items
     .map((_, at) => at)
     .filter((at) => !items[at]!.special && at !== text.chosen && !Number.isNaN(text.shares[at]!));
@@ -70,7 +67,7 @@ export function said(scene: Scene): string {
     (found, at) => (Math.abs(text.shares[at]!) > Math.abs(text.shares[found] ?? 0) ? at : found),
     places[0] ?? 0,
   );
-  const { from, to } = scene.focus ?? { from: null, to: null };
+  const { from, to } = scene.focused;
   const what =
     from !== null
       ? `what “${name(scene.rows.items[from])}” looks at`

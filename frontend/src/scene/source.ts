@@ -12,7 +12,7 @@ import type {
 import type { Layer } from "./cut";
 import { blank, type Numbers, type Store } from "./data";
 import { Made } from "./made";
-import { has, offer } from "./quantities";
+import { has, offer, quantityOf } from "./quantities";
 
 /** Vectors [head token dim]. */
 export interface Block {
@@ -121,7 +121,7 @@ export class Data {
   }
 
   private layerOf(part: PartInfo, ref: ArrayRef, quantity: string, numbers: Numbers): Layer {
-    const found = part.quantities.find((each) => each.name === quantity);
+    const found = quantityOf(part, quantity);
     return {
       shape: ref.shape as [number, number, number],
       numbers,
@@ -216,9 +216,7 @@ export class Data {
 
   private ref(part: PartInfo, index: number, quantity: string): ArrayRef | undefined {
     const place = part.index.indexOf(index);
-    return quantity === "weights"
-      ? part.layers[place]
-      : part.quantities.find((each) => each.name === quantity)?.layers[place];
+    return quantity === "weights" ? part.layers[place] : quantityOf(part, quantity)?.layers[place];
   }
 
   private async plain(ref: ArrayRef): Promise<Block> {

@@ -53,10 +53,10 @@ export const sideOf = (scene: Scene, kind: "word" | "patch"): End =>
   (kind === "word") === round(scene) ? "to" : "from";
 
 // What looks at the chosen key, where no query is chosen too.
-const backOf = ({ focus }: Scene, { back }: Looking): Float64Array | null => (focus?.from == null ? back : null);
+const backOf = ({ focused }: Scene, { back }: Looking): Float64Array | null => (focused.from === null ? back : null);
 
-function called({ rows, columns }: Scene, end: End, place: number): string {
-  const item = (end === "from" ? rows : columns).items[place];
+function called(scene: Scene, end: End, place: number): string {
+  const item = scene.tokens(end).items[place];
   return !item ? "" : item.image || item.special ? name(item) : `“${bare(item)}”`;
 }
 
@@ -79,7 +79,7 @@ export function talkBoard(scene: Scene, found: Looking): Board {
   return {
     end,
     title: `${what}${scene.many ? `: ${scene.name()}` : ""}`,
-    shares: onto(back ? rows : columns, end === "from" ? rows : columns, back ?? found.given),
+    shares: onto(back ? rows : columns, scene.tokens(end), back ?? found.given),
     chosen: focus?.[end] ?? null,
     links: scene.judged().filter(({ gold }) => concerns(gold, focus)),
   };
@@ -164,10 +164,8 @@ export function shades(scene: Scene, found: Looking): ReadonlyMap<number, Shade>
 
 /** What is chosen: a query, or, alone, a key. */
 export function chosenItem(scene: Scene, found: Looking): Item | undefined {
-  const { focus, rows, columns } = scene;
   const side = backOf(scene, found) ? "to" : "from";
-  const place = focus?.[side];
-  return place == null ? undefined : (side === "from" ? rows : columns).items[place];
+  return scene.tokens(side).items[scene.focused[side] ?? -1];
 }
 
 // How much of each query's attention is on the picture.

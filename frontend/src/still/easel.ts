@@ -1,8 +1,11 @@
 // A still as what pictures are drawn on.
 
+import type { Spectrogram } from "../draw/lanes";
 import { enlarged, png, repeated, smoothed } from "../draw/png";
+import { inks } from "../draw/spectrogram";
 import type { SvgPen } from "../draw/svg";
 import type { Easel } from "../draw/veils";
+import type { Scene } from "../scene/scene";
 
 /** How light a colour is. */
 const LIGHT = [0.299, 0.587, 0.114, 0, 0];
@@ -21,3 +24,12 @@ export const onPaper = (pen: SvgPen): Easel => ({
     pen.image(png(made, columns * times, rows * times), x, y, width, height, soft);
   },
 });
+
+/** The sound of a scene in its theme's ink. */
+export const soundOnPaper =
+  (pen: SvgPen, { input, owner }: Scene): Spectrogram =>
+  ([begin, end], ...box) => {
+    const { src, width, height } = input.picture!;
+    const matrix = [...inks(owner.theme).flatMap(([times, plus]) => [times, 0, 0, 0, plus / 255]), 0, 0, 0, 1, 0];
+    pen.photo(src, [width, height], [begin * width, 0, end * width, height], box, matrix);
+  };

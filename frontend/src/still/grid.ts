@@ -5,13 +5,12 @@ import { lettering, paint, whole, write } from "../draw/canvas";
 import { aspectOf, type Blocks, painter, TAG, tag } from "../draw/griddraw";
 import { enlarged, png } from "../draw/png";
 import { textWidth } from "../draw/ruler";
-import { inks } from "../draw/spectrogram";
 import type { SvgPen } from "../draw/svg";
 import { PALETTES } from "../scene/color";
 import { Heads } from "../scene/heads";
 import { rolesOf } from "../scene/roles";
 import type { Scene } from "../scene/scene";
-import { onPaper } from "./easel";
+import { onPaper, soundOnPaper } from "./easel";
 import { scale } from "./scale";
 
 /** The heads of a scene; all that they are drawn from has been decoded. */
@@ -79,19 +78,13 @@ function labels(pen: SvgPen, heads: Heads): void {
 }
 
 function blocks(pen: SvgPen, { box, scene, pictured }: Heads): Blocks {
-  const { theme } = scene.owner;
-  const palette = PALETTES[theme];
+  const palette = PALETTES[scene.owner.theme];
   // Two pixels of the file each of the paper's at most, where that leaves a token one.
   const pixelsOf = (tokens: number): number =>
     tokens > box.cell ? Math.min(tokens, Math.round(2 * box.cell)) : tokens * enlarged(tokens, box.cell);
-  const { picture } = scene.input;
   return {
     easel: pictured ? onPaper(pen) : null,
-    spectrogram([begin, end], x, y, width, height) {
-      const { src, width: wide, height: tall } = picture!;
-      const matrix = [...inks(theme).flatMap(([times, plus]) => [times, 0, 0, 0, plus / 255]), 0, 0, 0, 1, 0];
-      pen.photo(src, [wide, tall], [begin * wide, 0, end * wide, tall], [x, y, width, height], matrix);
-    },
+    spectrogram: soundOnPaper(pen, scene),
     heat({ rows, columns, codes, sign }, x, y) {
       const [w, h] = [columns, rows].map(pixelsOf) as [number, number];
       const pixels = new Uint32Array(w * h);

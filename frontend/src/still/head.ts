@@ -17,7 +17,7 @@ const HEADS = 20;
 export function head(scene: Scene, width: number): Block[] {
   const maps = scene.shown();
   if (maps.length === 0) return [];
-  const { rows, columns, focus, owner } = scene;
+  const { rows, columns, focus, focused, owner } = scene;
   const box = headBoxOf(scene, {
     width,
     tallest: Infinity,
@@ -33,12 +33,13 @@ export function head(scene: Scene, width: number): Block[] {
         heads(pen, scene, box);
         pen.group(0, HEADS);
         const { tokens: most, row } = box;
-        column(pen, scene, rows.items, { x: box.x0, align: "right", most, row }, focus?.from ?? null);
-        column(pen, scene, columns.items, { x: box.x1, align: "left", most, row }, focus?.to ?? null);
-        pen.fade(others(focus));
-        drawLines(pen, scene, box, maps, lines, 0, lines.count - 1, 0);
+        column(pen, scene, rows.items, { x: box.x0, align: "right", most, row }, focused.from);
+        column(pen, scene, columns.items, { x: box.x1, align: "left", most, row }, focused.to);
+        pen.fade(others(scene));
+        const view = { pen, scene, box, maps, scrolled: 0 };
+        drawLines(view, lines, 0, lines.count - 1);
         pen.end();
-        drawHead(pen, scene, box, maps, focus, 0);
+        drawHead(view);
         pen.end();
       },
     },
@@ -49,7 +50,7 @@ export function head(scene: Scene, width: number): Block[] {
 
 function heads(pen: SvgPen, scene: Scene, box: HeadBox): void {
   pen.globalAlpha = 1;
-  for (const { text, x, align, head } of above(scene, box, scene.shown(), scene.focus)) {
+  for (const { text, x, align, head } of above(scene, box)) {
     lettering(pen, `${head === undefined ? 500 : 600} 10.5px`, align);
     write(
       pen,

@@ -4,15 +4,17 @@ import { type Block, text } from "../draw/block";
 import { lettering, write } from "../draw/canvas";
 import { bars, barsHeight, drawRow, GAP, tinted } from "../draw/neurondraw";
 import { png } from "../draw/png";
-import { cutTo, textWidth, tokenWidth } from "../draw/ruler";
+import { textWidth } from "../draw/ruler";
 import type { SvgPen } from "../draw/svg";
-import { type Item, name } from "../scene/axis";
+import { widest } from "../draw/tokens";
+import { name } from "../scene/axis";
 import { PALETTES } from "../scene/color";
-import { type NeuronBox, neuronBox } from "../scene/neuronlayout";
+import type { NeuronBox } from "../scene/neuronlayout";
 import { type Head, Neurons, type Row, SIGNS, strength, type Words } from "../scene/neurons";
 import type { Scene } from "../scene/scene";
 import { span } from "../scene/scores";
 import { goldKey } from "./goldkey";
+import { column } from "./token";
 
 /** The room above the blocks for what they are. */
 const HEADS = 34;
@@ -22,18 +24,8 @@ export function neurons(scene: Scene, width: number): Block[] {
   const row = open?.row();
   if (!open || !row) return [];
   const { ink } = scene.owner;
-  const { rows, columns, part } = scene;
-  const box = neuronBox({
-    width,
-    rows: open.rows,
-    tokens: Math.max(part.query.pieces.length, part.key.pieces.length),
-    widest: Math.max(...[...rows.items, ...columns.items].map((item) => tokenWidth(name(item)))),
-    size: open.size,
-    vectors: open.vectors,
-    norms: open.normed,
-    tallest: Infinity,
-    paper: true,
-  });
+  const { rows, columns } = scene;
+  const box = open.box({ width, widest: widest(rows.items, columns.items), tallest: Infinity, paper: true });
   const end = Math.max(box.right + box.tokens, box.v && box.v + box.block, box.norm + box.normWidth);
   if (end > width) throw new Error(`neurons need ${inches(end - width)} inches more of width`);
   const soft = { color: ink("--ink2"), size: 11 };
@@ -47,7 +39,7 @@ export function neurons(scene: Scene, width: number): Block[] {
       above(pen, scene, box, open.heads(box));
       pen.group(0, HEADS, width, box.full);
       for (const { name, vectors, scale } of open.blocks()) block(pen, scene, box, box[name], vectors, scale);
-      block(pen, scene, box, box.product, row.products, span(row.products.filter((each) => each !== null)));
+      block(pen, scene, box, box.product, row.products, span(row.products));
       drawRow(pen, scene, box, row, open.links(row.query), [0, open.rows], box.full, 0);
       tokens(pen, scene, box, row);
       pen.end();
@@ -118,36 +110,15 @@ function block(pen: SvgPen, scene: Scene, box: NeuronBox, x: number, vectors: Ro
 }
 
 // The tokens on both sides: queries end where their blocks begin, keys begin after the softmax.
-function tokens(pen: SvgPen, { rows, columns, pinned, owner: { ink } }: Scene, box: NeuronBox, row: Row): void {
-  const { letter: size, inset } = box;
-  const put = (
-    text: string,
-    x: number,
-    at: number,
-    color: string,
-    ground: string | null = null,
-    weight = 400,
-  ): void => {
-    const said = cutTo(text, box.tokens - 2 * inset, size);
-    const width = Math.ceil(textWidth(said, size)) + 2 * inset;
-    const right = x < box.q;
-    if (ground) pen.rounded(right ? x - width : x, at * box.row + 1, width, box.row - 2, ground, null, 4);
-    lettering(pen, `${weight} ${size}px`, right ? "right" : "left");
-    write(pen, color, said, right ? x - inset : x + inset, (at + 0.5) * box.row);
-  };
-  const token = (item: Item, x: number, at: number, pinned: boolean, followed: boolean): void => {
-    const color = pinned ? "--bg" : followed ? "--accent" : item.special ? "--ink3" : "--ink";
-    const ground = pinned ? "--accent" : followed ? "--wash" : null;
-    put(name(item), x, at, ink(color), ground && ink(ground), item.changed ? 600 : 400);
-  };
+function tokens(pen: SvgPen, scene: Scene, box: NeuronBox, row: Row): void {
+  const { rows, columns, pinned } = scene;
+  const { tokens: most, right: x, row: tall, letter: size, inset } = box;
+  const place = { most, row: tall, size, inset };
+  column(pen, scene, rows.items, { ...place, x: most, align: "right" }, pinned?.from, row.query);
+  column(pen, scene, columns.items, { ...place, x, align: "left" }, pinned?.to, -1, (at) => strength(row, at));
   pen.globalAlpha = 1;
-  rows.items.forEach((item, at) => token(item, box.tokens, at, at === pinned?.from, at === row.query));
-  columns.items.forEach((item, at) => {
-    pen.globalAlpha = at === pinned?.to ? 1 : strength(row, at);
-    token(item, box.right, at, at === pinned?.to, false);
-  });
-  pen.globalAlpha = 1;
-  if (row.sink) put("sink", box.right, columns.items.length, ink("--ink3"));
+  lettering(pen, `400 ${size}px`);
+  if (row.sink) write(pen, scene.owner.ink("--ink3"), "sink", x + inset, (columns.items.length + 0.5) * tall);
 }
 
 /** Pixels in inches, rounded up to tenths. */

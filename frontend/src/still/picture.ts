@@ -79,7 +79,7 @@ export function caption(scene: Scene, said: string, width: number): Block {
 export function board(scene: Scene, info: PictureInfo, width: number, look: Look, shown: Board, plain = false): Block {
   const blocks = [caption(scene, shown.title, width)];
   // A side of text alone has no picture.
-  if ((shown.end === "from" ? scene.part.query : scene.part.key).boxes)
+  if (scene.axis(shown.end).boxes)
     blocks.push({
       width,
       height: (width * info.height) / info.width,

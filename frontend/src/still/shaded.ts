@@ -5,7 +5,7 @@ import { lettering, write } from "../draw/canvas";
 import { textWidth, wrap } from "../draw/ruler";
 import { COLOURS, mixed } from "../scene/color";
 import type { Scene } from "../scene/scene";
-import { said, shades, type Text, texts, tokensOf, tone } from "../scene/shaded";
+import { said, shades, type Text, texts, tone } from "../scene/shaded";
 import { bare, spaced } from "../scene/wordsbeside";
 
 const SIZE = 13;
@@ -18,8 +18,8 @@ export const shaded = (scene: Scene, width: number): Block[] => [
 
 function paragraph(scene: Scene, of: Text, width: number): Block {
   const { ink, theme } = scene.owner;
-  const { items } = tokensOf(scene, of);
-  const axis = of.side === "from" ? scene.part.query : scene.part.key;
+  const { items } = scene.tokens(of.side);
+  const axis = scene.axis(of.side);
   const strong = shades(scene, of);
   const space = textWidth(" ", SIZE);
   let [x, line] = [0, 0];

@@ -5,7 +5,7 @@ import { area, lettering, ratio, write } from "../draw/canvas";
 import { drawLanes, fade, mapPixels, mapRow } from "../draw/lanes";
 import { png } from "../draw/png";
 import { cutTo, textWidth, tokenWidth } from "../draw/ruler";
-import { CLOCK, drawClock, drawHertz, inks } from "../draw/spectrogram";
+import { CLOCK, drawClock, drawHertz } from "../draw/spectrogram";
 import type { SvgPen } from "../draw/svg";
 import { name } from "../scene/axis";
 import type { Shown } from "../scene/cut";
@@ -27,6 +27,7 @@ import {
 } from "../scene/heard";
 import type { Scene } from "../scene/scene";
 import { onPixels } from "../scene/soundlayout";
+import { soundOnPaper } from "./easel";
 
 type Layout = ReturnType<typeof soundLayout>;
 
@@ -127,11 +128,7 @@ function brackets(scene: Scene, found: readonly SpokenPlace[], crowded: boolean,
 
 /** The shown stretch, faded where the chosen query does not listen, with its axes. */
 function spectrogram(scene: Scene, heard: Heard, map: Shown, { gutter, width, height }: Layout): Block {
-  const { owner, input } = scene;
   const { span, sound } = heard;
-  const info = input.picture!;
-  const matrix = [...inks(owner.theme).flatMap(([times, plus]) => [times, 0, 0, 0, plus / 255]), 0, 0, 0, 1, 0];
-  const across = info.width / sound.seconds;
   return {
     width: gutter + width + NUMBERS,
     height: height + CLOCK,
@@ -140,12 +137,11 @@ function spectrogram(scene: Scene, heard: Heard, map: Shown, { gutter, width, he
       drawHertz(pen, scene, sound.rate, gutter - 4, height);
       pen.end();
       pen.group(gutter, 0, width, height);
-      const part = [span[0] * across, 0, span[1] * across, info.height] as const;
-      pen.photo(info.src, [info.width, info.height], part, [0, 0, width, height], matrix);
+      soundOnPaper(pen, scene)([span[0] / sound.seconds, span[1] / sound.seconds], 0, 0, width, height);
       const found = listened(scene, heard, map);
       if (found) {
         const seen = onPixels(found.shares, found.times, span, Math.round(width));
-        fade(pen, owner.ink("--bg"), seen, found.most, [0, 0, height]);
+        fade(pen, scene.owner.ink("--bg"), seen, found.most, [0, 0, height]);
       }
       pen.end();
       pen.group(gutter, height, width + NUMBERS, CLOCK);
@@ -202,7 +198,7 @@ function frames(scene: Scene, heard: Heard, map: Shown, { gutter, width, map: ta
       if (!found) return;
       const url = png(found.pixels, found.width, times * tall);
       pen.image(url, gutter + found.x / times, 0, found.width / times, tall);
-      const row = mapRow(heard, scene.focus?.from ?? null, tall);
+      const row = mapRow(heard, scene.focused.from, tall);
       if (!row) return;
       [pen.strokeStyle, pen.lineWidth] = [ink("--ink"), 1];
       pen.strokeRect(gutter + 0.5, row.top - 0.5, width - 1, row.high + 1);

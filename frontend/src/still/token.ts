@@ -21,7 +21,9 @@ interface TokenPlace {
   readonly align: "left" | "right";
   readonly most: number;
   readonly size: number;
-  readonly look?: "plain" | "pinned" | "on";
+  readonly look?: "plain" | "pinned" | "followed" | "on";
+  /** How strongly it is written. */
+  readonly alpha?: number;
 }
 
 /** The part of the input's picture that a token is. */
@@ -50,7 +52,7 @@ export function token(
   pen: SvgPen,
   scene: Scene,
   item: Item,
-  { x, y, align, most, size, look = "plain" }: TokenPlace,
+  { x, y, align, most, size, look = "plain", alpha = 1 }: TokenPlace,
   thumb = true,
 ): void {
   const { ink } = scene.owner;
@@ -63,12 +65,13 @@ export function token(
   const left = align === "right" ? x - width : x;
   if (area) thumbnail(pen, scene, area, [left, y - THUMB / 2, crop, THUMB]);
   const mark = text.startsWith(item.mark) ? item.mark : "";
-  const color = ink(look === "pinned" ? "--bg" : look === "on" ? "--accent" : item.special ? "--ink3" : "--ink");
+  const plain = item.special ? "--ink3" : "--ink";
+  const color = ink({ plain, pinned: "--bg", followed: "--accent", on: "--accent" }[look]);
   const parts = [
-    [look === "plain" ? ink("--ink3") : color, mark],
+    [look === "plain" || look === "followed" ? ink("--ink3") : color, mark],
     [color, text.slice(mark.length)],
   ] as const;
-  pen.globalAlpha = 1;
+  pen.globalAlpha = alpha;
   lettering(pen, `${weight} ${size}px`, align);
   pen.spans(LEFTWARD.test(text) ? [...parts].reverse() : parts, align === "right" ? x : x + before, y);
   if (!item.changed) return;
@@ -76,40 +79,41 @@ export function token(
   pen.fillRect(left + before, y + 8, width - before, 1.5);
 }
 
-/** Between a token of a column and the column's edge. */
-const INSET = 7;
+/** Where a column of tokens stands: as one token, in rows of a height; `inset`: between a token and the edge. */
+interface ColumnPlace extends Pick<TokenPlace, "x" | "align" | "most"> {
+  readonly row: number;
+  readonly size?: number;
+  readonly inset?: number;
+}
 
-/** Tokens under one another, from `x` to the right or left, in rows of a height. */
+/** Tokens under one another, the pinned one on the accent, the followed one on its wash. */
 export function column(
   pen: SvgPen,
   scene: Scene,
   items: readonly Item[],
-  { x, align, most, row }: { x: number; align: "left" | "right"; most: number; row: number },
-  pinned: number | null,
+  { x, align, most, row, size = 13, inset = 7 }: ColumnPlace,
+  pinned: number | null | undefined,
+  followed = -1,
+  alpha = (_: number): number => 1,
 ): void {
-  const inset = align === "right" ? -INSET : INSET;
+  const { ink } = scene.owner;
+  const right = align === "right";
   items.forEach((item, at) => {
     const y = (at + 0.5) * row;
-    const chosen = at === pinned;
-    if (chosen) {
-      const width = Math.min(most, Math.ceil(roomOf(scene, item, 13)) + 2 * INSET);
-      pen.rounded(
-        align === "right" ? x - width : x,
-        y - row / 2 + 1,
-        width,
-        row - 2,
-        scene.owner.ink("--accent"),
-        null,
-        4,
-      );
+    const look = at === pinned ? "pinned" : at === followed ? "followed" : "plain";
+    if (look !== "plain") {
+      const width = Math.min(most, Math.ceil(roomOf(scene, item, size)) + 2 * inset);
+      const ground = ink(look === "pinned" ? "--accent" : "--wash");
+      pen.rounded(right ? x - width : x, y - row / 2 + 1, width, row - 2, ground, null, 4);
     }
     token(pen, scene, item, {
-      x: x + inset,
+      x: right ? x - inset : x + inset,
       y,
       align,
-      most: most - 2 * INSET,
-      size: 13,
-      look: chosen ? "pinned" : "plain",
+      most: most - 2 * inset,
+      size,
+      look,
+      alpha: at === pinned ? 1 : alpha(at),
     });
   });
 }

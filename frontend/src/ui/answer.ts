@@ -20,14 +20,14 @@ export class Answer {
   }
 
   private get link(): Focus | null {
-    const { rows, columns, pointed } = this.scene;
+    const { scene } = this;
     const place = (side: "from" | "to"): number | null => {
       const part = this.said.find((each) => typeof each !== "string" && "side" in each && each.side === side);
       const start = part && typeof part !== "string" && "start" in part ? part.start : -1;
-      return (side === "from" ? rows : columns).of[start] ?? null;
+      return scene.tokens(side).of[start] ?? null;
     };
     const [from, to] = [place("from"), place("to")];
-    return pointed || (from === null && to === null) ? null : { from, to };
+    return scene.pointed || (from === null && to === null) ? null : { from, to };
   }
 
   update(): void {
@@ -57,7 +57,7 @@ export class Answer {
       return h("button.link", { onclick: () => owner.open(layer, head, false) }, `L${layer}H${head}`);
     }
     const { token, side, start } = part;
-    const place = (side === "from" ? scene.rows : scene.columns).of[start] ?? -1;
+    const place = scene.tokens(side).of[start] ?? -1;
     const name = h("bdi", token);
     if (!asked || place < 0) return h("b", name);
     const pin = (): void => owner.pin(scene, side, place);

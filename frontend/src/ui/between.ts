@@ -149,9 +149,7 @@ class List {
     this.rows.hidden = unseen;
     this.note.hidden = !unseen;
     this.note.textContent = "Not seen: the mask hides it.";
-    const quantity = scene.part.quantities.find((each) => each.name === scene.state.quantity);
-    const scale = quantity?.scale ?? 1;
-    const signed = scene.against !== null || quantity?.signed === true;
+    const { scale, signed } = scene.quantity;
     const prefix = `standing-${scene.place}-${way}`;
     this.rows.replaceChildren(
       ...shown.map(({ layer, head, value, hidden }, place) => {

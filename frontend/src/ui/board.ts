@@ -8,7 +8,7 @@ import { areaAt, type Box, boxesOf } from "../scene/areas";
 import type { Item, Side } from "../scene/axis";
 import { Of } from "../scene/made";
 import { called, chipFigure, type End, type Look, type Board as Shown, type Small } from "../scene/onpicture";
-import type { Scene } from "../scene/scene";
+import { focusOn, type Scene } from "../scene/scene";
 import { around, h, keyed, listen } from "./dom";
 
 /** A choice beside the tokens of a side. */
@@ -90,7 +90,7 @@ export class Board {
   }
 
   private get side(): Side {
-    return this.end === "from" ? this.scene.rows : this.scene.columns;
+    return this.scene.tokens(this.end);
   }
 
   private get items(): readonly Item[] {
@@ -98,7 +98,7 @@ export class Board {
   }
 
   private get axis(): AxisInfo {
-    return this.end === "from" ? this.scene.part.query : this.scene.part.key;
+    return this.scene.axis(this.end);
   }
 
   private at(event: MouseEvent): number | null {
@@ -118,7 +118,7 @@ export class Board {
 
   private hover(place: number | null): void {
     if (place === null) this.scene.leave();
-    else this.scene.owner.hover(this.scene, { from: null, to: null, [this.end]: place });
+    else this.scene.owner.hover(this.scene, focusOn(this.end, place));
   }
 
   private pin(place: number | null): void {

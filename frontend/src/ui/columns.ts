@@ -1,6 +1,6 @@
 // Two columns of tokens as listboxes: a pointer hovers and pins, and so do keys.
 
-import type { Scene } from "../scene/scene";
+import { focusOn, type Scene } from "../scene/scene";
 import { keyed, listen } from "./dom";
 import { placeOf, step } from "./tokens";
 
@@ -19,9 +19,6 @@ interface Rows {
   side?(): Side;
 }
 
-const focusOn = (side: Side, place: number): { from: number | null; to: number | null } =>
-  side === "from" ? { from: place, to: null } : { from: null, to: place };
-
 /**
  * From token to token, and from side to side; Enter pins. After a click arrow keys still go from head to head.
  */
@@ -34,7 +31,7 @@ export function hoverColumns(scene: Scene, columns: Readonly<Partial<Record<Side
   };
   const pressed = (event: KeyboardEvent, side: Side): boolean => {
     const at = scene.hovered?.[on(side)] ?? scene.pinned?.[on(side)] ?? 0;
-    const next = step(event.key, at, (on(side) === "from" ? scene.rows : scene.columns).items.length);
+    const next = step(event.key, at, scene.tokens(on(side)).items.length);
     const across = event.key === (side === "from" ? "ArrowRight" : "ArrowLeft");
     if (next !== null) go(side, next);
     else if (event.key === "Enter" || event.key === " ") owner.pin(scene, on(side), at);

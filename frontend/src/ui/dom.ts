@@ -47,24 +47,6 @@ export function s<K extends keyof SVGElementTagNameMap>(tag: K, ...content: Cont
   return element;
 }
 
-/** Device pixels a CSS pixel; at least 2, so that a printed canvas is sharp. */
-function pixelRatio(): number {
-  return Math.min(3, Math.max(2, window.devicePixelRatio || 1));
-}
-
-/** Give a canvas this size in CSS pixels, clear it, and return its context in CSS pixels. */
-export function fit(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D {
-  const ratio = pixelRatio();
-  canvas.width = Math.max(1, Math.round(width * ratio));
-  canvas.height = Math.max(1, Math.round(height * ratio));
-  canvas.style.width = `${width}px`;
-  canvas.style.height = `${height}px`;
-  const context = canvas.getContext("2d");
-  if (!context) throw new Error("this browser gives no 2D canvas");
-  context.setTransform(ratio, 0, 0, ratio, 0, 0);
-  return context;
-}
-
 /** Whether what points is a finger: nothing hovers, and what is pressed is as large as one. */
 export const touched = (): boolean => window.matchMedia("(pointer: coarse)").matches;
 
@@ -74,6 +56,10 @@ export const around = ({ target }: Pick<Event, "target">, selector: string): HTM
 
 /** Whether a key is pressed with another that makes it the browser's. */
 export const modified = ({ metaKey, ctrlKey, altKey }: KeyboardEvent): boolean => metaKey || ctrlKey || altKey;
+
+/** Where an arrow key leads: rows down and columns to the right. */
+export const arrow = ({ key }: KeyboardEvent): readonly [down: number, right: number] | undefined =>
+  (({ ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }) as const)[key as "ArrowUp"];
 
 /** An event has been answered. */
 export function answered(event: Event): void {

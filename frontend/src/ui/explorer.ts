@@ -278,9 +278,7 @@ export class Explorer implements Owner {
     this.set({ between: null, pin: row ? ["from", row.start] : column ? ["to", column.start] : null });
   }
 
-  tip(content: Node | null, at?: Pick<MouseEvent, "clientX" | "clientY">, where?: "pointer" | "left" | "right"): void {
-    this.tipBox.show(content, at?.clientX, at?.clientY, where);
-  }
+  readonly tip: Owner["tip"] = (content, at, where) => this.tipBox.show(content, at?.clientX, at?.clientY, where);
 
   ink = (name: string): string => {
     if (this.inkTheme !== this.theme) {

@@ -25,7 +25,7 @@ export class Finding {
       if (next) this.found = (this.found + 1) % all.length;
       const [side, place] = all[Math.max(0, this.found)]!;
       if (scale === "head" && picture === "lines") lines.reveal(side, place);
-      const item = (side === "from" ? scene.rows : scene.columns).items[place];
+      const item = scene.tokens(side).items[place];
       if (next && item) set({ pin: [side, item.start], between: null });
       lines.hits(from, to);
     }

@@ -12,13 +12,17 @@ export class Fragment {
     moved: () => void,
     /** Whether it is another entry of the history: Back leads to the one before. */
     private readonly steps = (): boolean => false,
+    /** What the history keeps beside the address. */
+    private readonly beside = (): unknown => null,
   ) {
-    window.addEventListener("hashchange", () => {
+    const heard = (): void => {
       if (window.location.hash === this.written) return;
       this.written = window.location.hash;
       window.clearTimeout(this.timer);
       moved();
-    });
+    };
+    // The first of them comes before the browser scrolls.
+    for (const kind of ["popstate", "hashchange"]) window.addEventListener(kind, heard);
   }
 
   /** Something else is to stand there. */
@@ -33,15 +37,15 @@ export class Fragment {
     return window.location.href;
   }
 
-  private keep(): void {
+  /** It stands there at once. */
+  keep(): void {
     window.clearTimeout(this.timer);
     const { hash, pathname, search } = window.location;
     if (hash !== this.written) return; // what was put there meanwhile is read first
-    const way = this.steps() ? "pushState" : "replaceState";
-    const now = this.now();
+    const [step, now] = [this.steps(), this.now()];
     const next = now && `#${now}`;
     try {
-      if (next !== hash) history[way](null, "", next || pathname + search);
+      history[step && next !== hash ? "pushState" : "replaceState"](this.beside(), "", next || pathname + search);
     } catch {
       // A page inside another may not be allowed to change its address.
     }

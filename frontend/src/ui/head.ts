@@ -1,6 +1,7 @@
 // One layer's open heads: two columns of tokens with lines between them.
 
 import { ratio, surface } from "../draw/canvas";
+import type { View } from "../draw/golddraw";
 import { cost, drawHead, drawLines, others } from "../draw/headdraw";
 import { type Item, name } from "../scene/axis";
 import { type Shown, value } from "../scene/cut";
@@ -11,7 +12,7 @@ import { type Lines, linesAtRest, linesCaption, linesOf, linesSaid } from "../sc
 import { Of } from "../scene/made";
 import { lineAt } from "../scene/pick";
 import { nameOf } from "../scene/quantities";
-import type { Focus, Scene } from "../scene/scene";
+import { type Focus, focusOn, type Scene } from "../scene/scene";
 import { type Heeds, valuesOf } from "../scene/state";
 import { h, touched } from "./dom";
 import { TokenRows } from "./tokenrows";
@@ -100,7 +101,6 @@ export class HeadLines {
   private draw(): void {
     const { scene, box } = this;
     const maps = scene.shown();
-    const scrolled = this.scrolled;
     const [from, to] = this.rows.seen;
     const lines = (scene.owner.printing ? linesOf : linesAtRest)(scene, from, to);
     this.lines = lines;
@@ -115,7 +115,7 @@ export class HeadLines {
       while (next >= 0 && (spent < AT_ONCE || scene.owner.printing)) spent += cost(maps, lines, next--);
       return [next + 1, last];
     };
-    drawLines(base, scene, box, maps, lines, ...take(), scrolled);
+    drawLines(this.on(base), lines, ...take());
     const job = ++this.job;
     this.done = next < 0;
     const rest = (): void => {
@@ -123,7 +123,7 @@ export class HeadLines {
       if (next >= 0) {
         const under = this.below ? this.under.getContext("2d")! : this.between(this.under);
         this.below = true;
-        drawLines(under, scene, box, maps, lines, ...take(), scrolled);
+        drawLines(this.on(under), lines, ...take());
         requestAnimationFrame(rest);
       } else this.done = true;
     };
@@ -132,6 +132,11 @@ export class HeadLines {
     const part = box.full > box.height ? ` · rows ${from + 1}–${Math.min(to, rows)} of ${rows}` : "";
     this.about = lines.count === 0 ? "" : `${linesSaid(scene, lines)}${part}. `;
     this.focus();
+  }
+
+  private on(pen: CanvasRenderingContext2D): View {
+    const { scene, box, scrolled } = this;
+    return { pen, scene, box, maps: scene.shown(), scrolled };
   }
 
   // A canvas between the columns, which draws in the picture's own coordinates.
@@ -149,16 +154,15 @@ export class HeadLines {
     if (this.rows.stale) return;
     const { focus } = scene;
     this.focused.renewed(focus);
-    const maps = scene.shown();
-    this.base.style.opacity = this.under.style.opacity = String(others(focus));
+    this.base.style.opacity = this.under.style.opacity = String(others(scene));
     this.rows.mark(focus);
-    drawHead(surface(this.over, box.width, box.height), scene, box, maps, focus, this.scrolled);
+    drawHead(this.on(surface(this.over, box.width, box.height)));
     this.caption.replaceChildren(
       h("span", { "data-export": "no" }, `${this.about}${hint(scene)}`),
       h("span.saved", linesCaption(scene, this.lines)),
     );
     this.axis.replaceChildren(
-      ...above(scene, box, maps, focus).map(({ text, x, align, head }) => {
+      ...above(scene, box).map(({ text, x, align, head }) => {
         const place = align === "right" ? `right:${box.width - x}px` : `left:${x}px`;
         const color = head === undefined ? "" : `;color:${scene.color(head)}`;
         return h(head === undefined ? "span.cap" : "span.cap.hn", { style: place + color }, text);
@@ -183,7 +187,7 @@ export class HeadLines {
     const maps = scene.shown();
     const { pinned } = scene;
     const [rows, columns] = [scene.rows.items, scene.columns.items];
-    const links = linkTable(scene, { from: null, to: null, [side]: place });
+    const links = linkTable(scene, focusOn(side, place));
     let content: Node;
     if (pinned && (side === "from" ? pinned.to : pinned.from) !== null) {
       content = pairTip(scene, side === "from" ? place : pinned.from!, side === "to" ? place : pinned.to!);

@@ -2,7 +2,7 @@
 
 import { brief } from "../scene/format";
 import { Of } from "../scene/made";
-import { missing, offer } from "../scene/quantities";
+import { has, missing, offer } from "../scene/quantities";
 import type { Owner, Scene } from "../scene/scene";
 import { type Full, headsOf, unread } from "../scene/state";
 import { controls } from "./controls";
@@ -80,8 +80,7 @@ export class HeadBar {
     const { owner } = this;
     const beside = ({ state }: Scene): boolean => state.scale !== "neuron";
     const lines = ({ state }: Scene): boolean => state.picture === "lines";
-    const norms = ({ part }: Scene): boolean =>
-      Boolean(part.neurons?.some((layer) => layer?.v)) || part.quantities.some(({ name }) => name === "norms");
+    const norms = ({ part }: Scene): boolean => Boolean(part.neurons?.some((layer) => layer?.v)) || has(part, "norms");
     const offered = ({ data }: Scene): ReturnType<typeof offer> => offer(data.payload, "norms");
     return controls(owner.set, {
       heads: {

@@ -11,7 +11,7 @@ import { CELL, cellOf, LABELLED, moved, windowSaid, within, type Zoom, zoomed } 
 import type { Scene } from "../scene/scene";
 import { type Heeds, valuesOf } from "../scene/state";
 import { clickedCell } from "./between";
-import { h, keyed, listen, touched, wheeled, zooms } from "./dom";
+import { arrow, h, keyed, listen, touched, wheeled, zooms } from "./dom";
 import { pairTip } from "./head";
 import { tokenText } from "./tokens";
 
@@ -94,14 +94,14 @@ export class Matrix {
     const { scene, zoom } = this;
     const { hovered } = scene;
     const [row, column] = [hovered?.from ?? zoom[0], hovered?.to ?? zoom[2]];
-    const move = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+    const move = arrow(event);
     if (event.key === "Enter") scene.owner.choose(scene, clickedCell(scene.pinned, row, column));
     else if (!move) return false;
     else {
       const [down, right] = hovered ? move : [0, 0];
       const to = {
-        from: clamp(row + down!, zoom[0], zoom[0] + zoom[1] - 1),
-        to: clamp(column + right!, zoom[2], zoom[2] + zoom[3] - 1),
+        from: clamp(row + down, zoom[0], zoom[0] + zoom[1] - 1),
+        to: clamp(column + right, zoom[2], zoom[2] + zoom[3] - 1),
       };
       scene.owner.hover(scene, to);
       const bounds = this.over.getBoundingClientRect();

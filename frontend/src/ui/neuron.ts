@@ -6,7 +6,7 @@ import { type Item, name } from "../scene/axis";
 import { PALETTES } from "../scene/color";
 import { clamp, fixed, shown } from "../scene/format";
 import { Of } from "../scene/made";
-import { type NeuronBox, neuronBox } from "../scene/neuronlayout";
+import type { NeuronBox } from "../scene/neuronlayout";
 import { type Block, type Chart, Neurons, type Row, SIGNS, signed, strength, type Words } from "../scene/neurons";
 import type { Scene } from "../scene/scene";
 import { span } from "../scene/scores";
@@ -80,17 +80,7 @@ export class Neuron {
           h("span.t", { title: "A learned logit that takes part of the softmax and stands for no token" }, "sink"),
         ),
       );
-    this.box = neuronBox({
-      width,
-      rows: open.rows,
-      tokens: Math.max(scene.part.query.pieces.length, scene.part.key.pieces.length),
-      widest: this.rows.widest,
-      size: open.size,
-      vectors: open.vectors,
-      norms: open.normed,
-      tallest,
-      touch: touched(),
-    });
+    this.box = open.box({ width, widest: this.rows.widest, tallest, touch: touched() });
     const { box } = this;
     this.root.classList.toggle("slim", box.narrow);
     this.rows.lay(this.root, box, `left:0;width:${box.tokens}px`, `left:${box.right}px;width:${box.tokens}px`);
@@ -131,7 +121,7 @@ export class Neuron {
     if (!open || !row) return;
     this.row = row;
     const pen = surface(this.over, box.width, box.height);
-    this.block(pen, box.product, row.products, span(row.products.filter((each) => each !== null)));
+    this.block(pen, box.product, row.products, span(row.products));
     this.rows.mark({ from: row.query, to: scene.hovered?.to ?? null }, scene.hovered);
     drawRow(pen, scene, box, row, open.links(row.query), seen, box.height, scrolled);
     for (let b = seen[0]; b < Math.min(seen[1], row.weights.length); b++)

@@ -65,13 +65,7 @@ function columnsOf({ form, width }: Place, model: boolean): readonly [number, nu
 }
 
 /** What the next press sorts by: the measure, the measure reversed, the model's order. */
-const turned = ({
-  sort,
-  ascending,
-}: {
-  readonly sort: boolean;
-  readonly ascending: boolean;
-}): { sort: boolean; ascending: boolean } =>
+const turned = ({ sort, ascending }: Full): Partial<Full> =>
   !sort ? { sort: true, ascending: false } : { sort: !ascending, ascending: !ascending };
 
 const AROUND: readonly Heeds[] = [Grid.heeds, Ranks.heeds];

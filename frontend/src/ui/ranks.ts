@@ -52,7 +52,7 @@ export class Ranks {
     if (ranked) return this.between.update();
     const { part, state } = scene;
     const { measure, quantity, layer } = state;
-    const own = part.quantities.find(({ name }) => name === quantity)?.measures;
+    const own = scene.quantity.measures;
     if (this.listed.renewed(part, measure, own)) {
       const corpus = part.measures.find((measure) => measure.of === "corpus" && measure.name === state.measure);
       const measures = [...(own ?? part.measures.filter(({ of }) => of === "input")), ...(corpus ? [corpus] : [])];

@@ -39,9 +39,8 @@ export class RowTable {
 
   private write(): void {
     const { scene } = this;
-    const { focus } = scene;
-    if (!this.told.renewed(scene.shown(), scene.state.scale, scene.state.gold, focus)) return;
-    const [from, to] = [focus?.from ?? null, focus?.to ?? null];
+    if (!this.told.renewed(scene.shown(), scene.state.scale, scene.state.gold, scene.focus)) return;
+    const { from, to } = scene.focused;
     this.table.hidden = from === null && to === null;
     if (from === null && to === null) {
       this.live.textContent = "";

@@ -3,7 +3,7 @@
 import { decimal, figure } from "../scene/format";
 import { Of } from "../scene/made";
 import type { Scene } from "../scene/scene";
-import { said, shades, type Text, texts, tokensOf, tone } from "../scene/shaded";
+import { said, shades, type Text, texts, tone } from "../scene/shaded";
 import { bare, spaced } from "../scene/wordsbeside";
 import { hoverColumns } from "./columns";
 import { h } from "./dom";
@@ -48,9 +48,9 @@ export class Shaded {
 
   private fill(text: Text): void {
     const { scene } = this;
-    const side = tokensOf(scene, text);
+    const side = scene.tokens(text.side);
     if (!this.filled[text.side].renewed(scene.part, side)) return;
-    const axis = text.side === "from" ? scene.part.query : scene.part.key;
+    const axis = scene.axis(text.side);
     this.paragraphs[text.side].replaceChildren(
       ...side.items.flatMap((item, at) => {
         const before = side.items[at - 1];

@@ -178,7 +178,7 @@ export class HeadSound {
       scene.owner.hover(scene, { from, to });
       return scene.owner.tip(pairTip(scene, from, to), event);
     }
-    const chosen = scene.focus?.from ?? null;
+    const chosen = scene.focused.from;
     const lines = this.maps
       .slice(0, 12)
       .map((map) =>
@@ -305,7 +305,7 @@ export class HeadSound {
     this.maps = scene.shown();
     const map = this.maps.at(-1);
     if (!map) return;
-    const { from, to } = scene.focus ?? { from: null, to: null };
+    const { from, to } = scene.focused;
     if (!this.drawn.renewed(this.maps, from, to)) return;
     const { time, whole } = this;
     this.whole = false;

@@ -48,13 +48,8 @@ export class Sources {
     private readonly host: SourcesHost = {},
   ) {
     this.state = { ...payload.state };
-    const names = levels(payload);
-    const choice = <K extends "by" | "level">(
-      key: K,
-      label: string,
-      options: readonly (readonly [string, string])[],
-    ) => {
-      const input = h("select", { "aria-label": label }, ...options.map(([v, t]) => h("option", { value: v }, t)));
+    const choice = (key: "by" | "level", label: string, options: readonly string[]) => {
+      const input = h("select", { "aria-label": label }, ...options.map((one) => h("option", one)));
       input.value = this.state[key];
       input.addEventListener("change", () => this.set({ [key]: input.value, span: null }));
       return options.length > 1 && h("label.field", h("span.cap", label), input);
@@ -62,20 +57,8 @@ export class Sources {
     const estimated = payload.spans.some(({ estimate }) => estimate !== null);
     const shades = (["effect", "estimate"] as const).filter((by) => by === "effect" || estimated);
     const legend = h("div.scale", { "aria-hidden": "true" }, this.of, h("i.ramp"), this.ticks);
-    const heads = h(
-      "div.panehead",
-      choice(
-        "by",
-        "Shade by",
-        shades.map((n) => [n, n]),
-      ),
-      choice(
-        "level",
-        "Spans",
-        names.map((n) => [n, n]),
-      ),
-    );
-    heads.append(h("span.grow"), legend);
+    const choices = [choice("by", "Shade by", shades), choice("level", "Spans", levels(payload))];
+    const heads = h("div.panehead", ...choices, h("span.grow"), legend);
     const notes = h("div.says", ...payload.says.map((line) => h("p", line)));
     this.root.append(
       heads,

@@ -5,7 +5,7 @@ import type { PictureInfo } from "../protocol";
 import { decimal, figure } from "../scene/format";
 import { Of } from "../scene/made";
 import { type End, type Looking, looking, lookOf } from "../scene/onpicture";
-import type { Scene } from "../scene/scene";
+import { focusOn, type Scene } from "../scene/scene";
 import type { Heeds } from "../scene/state";
 import {
   chosenItem,
@@ -74,15 +74,14 @@ export class TextPicture extends OnPhoto {
   private placeOf(event: Event): number | null {
     const button = around(event, "[data-start]");
     if (!button) return null;
-    const side = sideOf(this.scene, "word") === "from" ? this.scene.rows : this.scene.columns;
-    const place = side.of[Number(button.dataset.start)] ?? -1;
+    const place = this.scene.tokens(sideOf(this.scene, "word")).of[Number(button.dataset.start)] ?? -1;
     return place < 0 ? null : place;
   }
 
   private hover(place: number | null): void {
     const { scene } = this;
     if (place === null) return scene.leave();
-    scene.owner.hover(scene, { from: null, to: null, [sideOf(scene, "word")]: place });
+    scene.owner.hover(scene, focusOn(sideOf(scene, "word"), place));
   }
 
   private choose(event: MouseEvent): void {
@@ -114,7 +113,7 @@ export class TextPicture extends OnPhoto {
     this.thumbs = [];
     text.replaceChildren(
       ...reading(scene).flatMap((part): (Node | string)[] => {
-        if (part === "written by the model") return [h("span.wrote", part)];
+        if (part === "written by the model") return [h("span.wrote.cap", part)];
         if ("picture" in part) {
           const thumb = h(
             "button.inline",

@@ -165,13 +165,8 @@ export class Toolbar {
       h("button.link.keep", { onclick: () => act.keep(true) }, "Keep all these in sight"),
     );
     this.tools = h("div.tools", scale.root, this.slot, part.root, sinks.root, this.more, this.panel.root, this.message);
-    const keys = (
-      [
-        ["← → ↑ ↓", "heads"],
-        ["?", "all keys"],
-      ] as const
-    ).flatMap(([key, text]) => [h("kbd", key), h("span", text)]);
-    this.status = h("div.status", this.note, h("span.grow"), h("span.keys", ...keys));
+    const keys = h("span.keys", h("kbd", "← → ↑ ↓"), h("span", "heads"), h("kbd", "?"), h("span", "all keys"));
+    this.status = h("div.status", this.note, h("span.grow"), keys);
   }
 
   // What of the state each control sets, where it is there, and why not.
