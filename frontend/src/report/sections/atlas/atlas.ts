@@ -162,16 +162,15 @@ export const section: Section<AtlasSection> = (element, info, host) => {
     picture,
   );
 
+  const coloured = (): Choice | undefined => measured.find(({ id }) => id === state.color);
   const reasonOf = (i: number): Reason => {
-    const measure =
-      [find(state.y), find(state.x)].find((choice) => choice.measure)?.measure ??
-      measured.find(({ id }) => id === state.color)?.measure;
+    const measure = [find(state.y), find(state.x)].find((choice) => choice.measure)?.measure ?? coloured()?.measure;
     return measure
       ? ofMeasure(measure, cells[i]!)
       : (cards.get(nameOf(i))?.strongest[0]?.reason ?? ofMeasure(host.now.measure, cells[i]!));
   };
   const tip = (i: number): Node => {
-    const shown = [find(state.x), find(state.y), measured.find(({ id }) => id === state.color)].filter(
+    const shown = [find(state.x), find(state.y), coloured()].filter(
       (choice) => choice !== undefined && choice.measure !== null,
     );
     const rows = [...new Set(shown)].map(
@@ -196,7 +195,7 @@ export const section: Section<AtlasSection> = (element, info, host) => {
   };
 
   const painted = (): [ChartColour, (number | null)[]] => {
-    const measure = measured.find(({ id }) => id === state.color)?.measure;
+    const measure = coloured()?.measure;
     if (measure) {
       const value = (cell: Cell | null): number => (cell ? measure.value(cell) : NaN);
       return [
