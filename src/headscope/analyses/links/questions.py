@@ -123,7 +123,8 @@ class AskedExample(Example):
     @classmethod
     def of(cls, example: Example, number: int, question: Question, **more: Any) -> AskedExample:
         """An example with its question; `more` are other attributes."""
-        return cls(**{**vars(example), **more, "number": number, "question": question})
+        attributes: dict[str, Any] = {**vars(example), **more, "number": number, "question": question}
+        return cls(**attributes)
 
 
 def question(
