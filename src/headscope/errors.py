@@ -18,8 +18,6 @@ Every one prints as one line that names the place, what was found and what was e
 
 from __future__ import annotations
 
-import warnings
-
 from headscope.core.escapes import printable
 
 
@@ -86,14 +84,3 @@ class RunError(HeadscopeError):
 
 class HeadscopeWarning(UserWarning):
     """Something a reader of the result should know."""
-
-
-def warn(message: str, stacklevel: int = 2) -> None:
-    """Warn, as `HeadscopeWarning`, at the line so many calls up: 1 calls this, 2 the function that does.
-
-    >>> with warnings.catch_warnings(record=True) as caught:
-    ...     warn("2 of 30 sentences are left out")
-    >>> print(caught[0].message)
-    2 of 30 sentences are left out
-    """
-    warnings.warn(message, HeadscopeWarning, stacklevel=stacklevel + 1)

@@ -24,7 +24,7 @@ from headscope.attention.rows import (
     row_statistics,
     share_of_keys,
 )
-from headscope.errors import warn
+from headscope.core.failures import warn
 
 HALF = torch.float16, torch.bfloat16
 WIDEST = 256

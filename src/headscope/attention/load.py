@@ -10,8 +10,8 @@ import torch
 
 from headscope.attention.check import check
 from headscope.attention.module_inputs import taken
+from headscope.core.failures import warn
 from headscope.core.validation import Seed, validated
-from headscope.errors import warn
 from headscope.models import Model, checkpoint
 from headscope.models import load as find
 from headscope.models.recipe import Recipe, full_name

@@ -14,8 +14,9 @@ from headscope.attention.parts import numpy_of, seen_by
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import edits
 from headscope.core.arrays import Bools
+from headscope.core.failures import warn
 from headscope.core.maps import ROW_TOLERANCE
-from headscope.errors import InputError, RefusedError, warn
+from headscope.errors import InputError, RefusedError
 from headscope.models.model import Model, expect_ids, uncached
 from headscope.models.perceiver import moved
 from headscope.models.pictures import OF_PICTURES, image_id

@@ -27,10 +27,11 @@ from headscope.attention.recording import Hooks, recording
 from headscope.attention.vision import eyes
 from headscope.attention.windows import Placed, placed
 from headscope.core.arrays import AnyFloats, Bools
+from headscope.core.failures import warn
 from headscope.core.neurons import Neurons
 from headscope.core.tokens import Tokens
 from headscope.core.validation import validated
-from headscope.errors import InputError, RefusedError, warn
+from headscope.errors import InputError, RefusedError
 from headscope.models.model import Model, expect_attention
 from headscope.models.weights import held, not_finite
 

@@ -24,11 +24,11 @@ from headscope.attention.windows import LARGEST, expected_bytes, placed
 from headscope.core.arrays import AnyFloats
 from headscope.core.audio import Audio
 from headscope.core.counts import plural
-from headscope.core.failures import CALLERS, out_of_memory, reason
+from headscope.core.failures import CALLERS, out_of_memory, reason, warn
 from headscope.core.maps import AttentionMaps
 from headscope.core.tokens import Tokens
 from headscope.core.validation import Expected, validated
-from headscope.errors import HeadscopeError, InputError, RefusedError, RunError, UnknownError, warn
+from headscope.errors import HeadscopeError, InputError, RefusedError, RunError, UnknownError
 from headscope.models.model import Model, expect_attention, uncached
 from headscope.models.perceive import listened, takes_ids
 from headscope.models.pictures import looked, rows_of

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from headscope.core.arrays import Floats, Singles
+from headscope.core.failures import warn
 from headscope.core.lazy import module
-from headscope.errors import InputError, warn
+from headscope.errors import InputError
 
 Samples = str | Path | tuple[np.ndarray, int]
 """A file of sound, or its samples ``[sample]`` and their rate."""

@@ -1,13 +1,14 @@
-"""What went wrong in code that is not ours, in one line."""
+"""What went wrong in code that is not ours, in one line, and how a warning is given."""
 
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from typing import TypeVar
 
-from headscope.errors import HeadscopeError, InputError
+from headscope.errors import HeadscopeError, HeadscopeWarning, InputError
 
 T = TypeVar("T")
 
@@ -93,3 +94,8 @@ def asked_of(name: str, expected: str) -> Generator[None]:
         raise
     except Exception as error:
         raise InputError(f"{name}: expected {expected}, found one that fails ({reason(error)})") from error
+
+
+def warn(message: str, stacklevel: int = 2) -> None:
+    """Warn, as `HeadscopeWarning`, at the line so many calls up: 1 calls this, 2 the function that does."""
+    warnings.warn(message, HeadscopeWarning, stacklevel=stacklevel + 1)

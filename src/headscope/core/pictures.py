@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from headscope.core.arrays import Bools, Bytes
-from headscope.core.failures import reason
+from headscope.core.failures import reason, warn
 from headscope.core.kinds import is_path
 from headscope.core.lazy import module
 from headscope.core.tokens import Picture
-from headscope.errors import InputError, warn
+from headscope.errors import InputError
 
 
 def picture_of(image: Any) -> Picture:

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from headscope.core.counts import plural
+from headscope.core.failures import warn
 from headscope.core.link import Link, Side, Span
 from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.example import Example
 from headscope.corpora.files import Files, Line
 from headscope.corpora.jsonlines import strings
-from headscope.errors import warn
 
 _SOME = 20  # lines with links, of which one would name a first word
 _PAIR = re.compile(r"([0-9]{1,9})([-?p])([0-9]{1,9})")

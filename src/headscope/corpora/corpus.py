@@ -12,14 +12,14 @@ from typing import Annotated, Any, Protocol
 import numpy as np
 
 from headscope.core.counts import plural
-from headscope.core.failures import Bounded
+from headscope.core.failures import Bounded, warn
 from headscope.core.tokens import Kind, Tokens
 from headscope.core.validation import Count, Expected, expect, validated
 from headscope.corpora import packing
 from headscope.corpora.encoder import Counts, Encoder
 from headscope.corpora.example import Example, feed, spelled_out
 from headscope.corpora.files import Files, Line, Paths
-from headscope.errors import CorpusError, InputError, warn
+from headscope.errors import CorpusError, InputError
 
 Pack = Annotated[int, Expected("at least 8 tokens, or None", least=8)]
 """How many tokens an input is filled up to."""

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from headscope.core.audio import Audio
-from headscope.core.failures import Bounded
+from headscope.core.failures import Bounded, warn
 from headscope.core.kinds import is_path, is_tuple
 from headscope.core.link import Link
 from headscope.core.tokens import FIELDS, PLACES, Tokens
 from headscope.corpora.files import WordError
-from headscope.errors import CorpusError, InputError, warn
+from headscope.errors import CorpusError, InputError
 
 
 class Mention(NamedTuple):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from headscope.core.counts import plural
+from headscope.core.failures import warn
 from headscope.core.kinds import is_list, is_tuple
 from headscope.core.link import Link, Span
 from headscope.core.validation import validated
@@ -28,7 +29,7 @@ from headscope.corpora.jsonlines import (
     strings,
 )
 from headscope.corpora.readable import HEADING
-from headscope.errors import InputError, warn
+from headscope.errors import InputError
 
 Ends = Literal["blank", "line", "file"]
 """Where documents of plain text end: at blank lines, with each line, or with each file."""

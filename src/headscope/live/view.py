@@ -20,13 +20,14 @@ from headscope.attention.recorded import Recorded
 from headscope.attention.stream import Reader
 from headscope.core.arrays import AnyFloats
 from headscope.core.audio import Audio
+from headscope.core.failures import warn
 from headscope.core.grid import Spoken, with_words
 from headscope.core.heads import Head
 from headscope.core.link import AnyLinks
 from headscope.core.maps import AttentionMaps
 from headscope.core.neurons import Neurons
 from headscope.core.validation import expect, validated
-from headscope.errors import InputError, warn
+from headscope.errors import InputError
 from headscope.live.lines import Lines, asked_line
 from headscope.live.quantities import NAMES, Origin, with_quantities
 from headscope.models import Model

@@ -9,8 +9,9 @@ from typing import Any
 
 import torch
 
+from headscope.core.failures import warn
 from headscope.core.lazy import module
-from headscope.errors import ModelError, warn
+from headscope.errors import ModelError
 
 _BLOCK = re.compile(r"\bblk\.(\d+)\.")
 _SPLIT = re.compile(r"-\d{5}-of-\d{5}\.gguf$")

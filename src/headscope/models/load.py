@@ -25,8 +25,9 @@ from headscope.core.demo import (
     demo_folder,
     demo_lm_file,
 )
+from headscope.core.failures import warn
 from headscope.core.lazy import module
-from headscope.errors import InputError, MissingError, ModelError, RefusedError, warn
+from headscope.errors import InputError, MissingError, ModelError, RefusedError
 from headscope.models import checkpoint, gguf
 from headscope.models.adapter import CONFIG, AdapterModel, merged, one_line, reachable, wanted
 from headscope.models.adapter import called as adapter_name

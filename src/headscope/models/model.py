@@ -15,9 +15,10 @@ from torch import Tensor, nn
 
 from headscope.core.arrays import Bools
 from headscope.core.audio import Audio
+from headscope.core.failures import warn
 from headscope.core.tokens import Tokens
 from headscope.core.validation import Count, validated
-from headscope.errors import InputError, RefusedError, warn
+from headscope.errors import InputError, RefusedError
 from headscope.models import encode as _encode
 from headscope.models import perceive
 from headscope.models.pieces import expect_added, sample, unknown_ids

@@ -13,13 +13,13 @@ from headscope.analyses.record import Analysis, Entry, entries
 from headscope.analyses.reproduce import Typed
 from headscope.analyses.study import EXAMPLE_TOKENS, Study, strange, told_once
 from headscope.attention.load import load
-from headscope.core.failures import reason
+from headscope.core.failures import reason, warn
 from headscope.core.tokens import Kind
 from headscope.core.validation import Count, Number, validated
 from headscope.corpora import Corpus
 from headscope.corpora.given import AnnotatedCorpus, PromptCorpus
 from headscope.corpora.perceived import shipped
-from headscope.errors import FewError, InputError, UnknownError, warn
+from headscope.errors import FewError, InputError, UnknownError
 from headscope.live.standalone import carry
 from headscope.models import Model
 from headscope.models.model import expect_attention, expect_text_alone

@@ -20,8 +20,9 @@ from types import TracebackType
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from headscope.core.arrays import Arrays
+from headscope.core.failures import warn
 from headscope.core.kinds import is_list, is_mapping
-from headscope.errors import InputError, RunError, warn
+from headscope.errors import InputError, RunError
 from headscope.runs.read import ReadBlocks
 from headscope.runs.safefile import BrokenFileError, apart, decode, naming, write
 

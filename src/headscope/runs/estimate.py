@@ -16,8 +16,9 @@ import torch
 
 from headscope.attention.one import ADVICE
 from headscope.core.counts import plural
+from headscope.core.failures import warn
 from headscope.corpora import Corpus, Example, builtin
-from headscope.errors import HeadscopeWarning, InputError, UnknownError, warn
+from headscope.errors import HeadscopeWarning, InputError, UnknownError
 from headscope.models import Model
 from headscope.models.encode import encode
 from headscope.models.pieces import of_pieces

@@ -19,9 +19,10 @@ import xarray as xr
 
 from headscope.core.arrays import Arrays
 from headscope.core.counts import plural
+from headscope.core.failures import warn
 from headscope.core.saving import check_place
 from headscope.corpora import Corpus, Example
-from headscope.errors import InputError, RunError, warn
+from headscope.errors import InputError, RunError
 from headscope.measures.dataset import check_suffix
 from headscope.models import Model
 from headscope.runs.batches import checked_first, corpus_name, cut, inputs_of_block, no_input

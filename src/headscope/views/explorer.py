@@ -13,12 +13,13 @@ import numpy.typing as npt
 from headscope.core import words
 from headscope.core.arrays import AnyFloats
 from headscope.core.escapes import beginning
+from headscope.core.failures import warn
 from headscope.core.heads import Head
 from headscope.core.lazy import module
 from headscope.core.maps import AttentionMaps
 from headscope.core.neurons import Neurons
 from headscope.core.tokens import Tokens
-from headscope.errors import InputError, ShapeError, warn
+from headscope.errors import InputError, ShapeError
 from headscope.measures.dataset import unseen
 from headscope.views import fold, highlights
 from headscope.views.blobs import ArrayRef, Blobs, Vectors

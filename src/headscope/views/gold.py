@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope.core import words as _words
+from headscope.core.failures import warn
 from headscope.core.link import AnyLinks, End, Link, Named, Side, Unit, as_links, located
 from headscope.core.maps import AttentionMaps
 from headscope.core.region import Region
 from headscope.core.tokens import Tokens
-from headscope.errors import InputError, warn
+from headscope.errors import InputError
 from headscope.views.payload import LinkInfo, OutlineInfo
 
 Parts = Mapping[str, AttentionMaps]

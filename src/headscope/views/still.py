@@ -19,8 +19,9 @@ from types import MappingProxyType
 from typing import Any, Literal, cast
 
 import headscope
+from headscope.core.failures import warn
 from headscope.core.lazy import module
-from headscope.errors import InputError, RunError, warn
+from headscope.errors import InputError, RunError
 from headscope.views.blobs import Blobs, lettered
 from headscope.views.page import cleaned
 

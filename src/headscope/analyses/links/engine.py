@@ -25,6 +25,7 @@ from headscope.analyses.links.questions import (
 from headscope.analyses.links.sums import LinkSums, added, by_layer
 from headscope.attention.record import AttentionRecord
 from headscope.core.arrays import Bools, Floats
+from headscope.core.failures import warn
 from headscope.core.heads import Head
 from headscope.core.link import OUT_OF_SIGHT, Link
 from headscope.core.tokens import Tokens
@@ -32,7 +33,7 @@ from headscope.core.words import Rows
 from headscope.corpora import Corpus, Example
 from headscope.corpora.corpus import LISTED, leave_out, plain
 from headscope.corpora.links import links_of
-from headscope.errors import CorpusError, InputError, RefusedError, warn
+from headscope.errors import CorpusError, InputError, RefusedError
 from headscope.models import Model
 from headscope.models.model import uncached
 from headscope.runs.batches import tokens_of, worked

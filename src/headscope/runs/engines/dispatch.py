@@ -24,9 +24,9 @@ from typing import Any, Self
 import torch
 
 from headscope.core.counts import plural
-from headscope.core.failures import reason
+from headscope.core.failures import reason, warn
 from headscope.corpora import Example
-from headscope.errors import InputError, ModelError, RunError, warn
+from headscope.errors import InputError, ModelError, RunError
 from headscope.models import Model
 from headscope.runs.checkpoint import SentBlock
 from headscope.runs.engines import worker

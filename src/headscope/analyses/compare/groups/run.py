@@ -21,13 +21,14 @@ from headscope.analyses.result import Comparison
 from headscope.analyses.shown import Page
 from headscope.core.arrays import Ints, Singles
 from headscope.core.counts import plural
+from headscope.core.failures import warn
 from headscope.core.heads import Head
 from headscope.core.tokens import Tokens
 from headscope.core.validation import Draws, Level, Seed, validated
 from headscope.corpora import Corpus, Example
 from headscope.corpora.batches import checked
 from headscope.corpora.corpus import leave_out
-from headscope.errors import HeadscopeWarning, InputError, warn
+from headscope.errors import HeadscopeWarning, InputError
 from headscope.live.view import view
 from headscope.measures.choose import choose
 from headscope.measures.dataset import describe, description

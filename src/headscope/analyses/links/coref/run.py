@@ -18,6 +18,7 @@ from headscope.analyses.links.sums import LinkSums
 from headscope.analyses.long_runs import long_run
 from headscope.analyses.options import BlockOptions
 from headscope.core.arrays import Bools
+from headscope.core.failures import warn
 from headscope.core.link import Link, Span
 from headscope.core.validation import Count, Seed
 from headscope.core.words import Rows
@@ -25,7 +26,6 @@ from headscope.corpora import Corpus, Example, Mention
 from headscope.corpora.corpus import leave_out, plain
 from headscope.corpora.given import AnnotatedCorpus
 from headscope.corpora.packing import spaced
-from headscope.errors import warn
 from headscope.models import Model
 from headscope.runs.blocks import Encoded
 from headscope.runs.estimate import CLUSTERS

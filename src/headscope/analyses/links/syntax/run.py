@@ -16,12 +16,13 @@ from headscope.analyses.links.syntax.statistics import DIRECTIONS, by_offsets, d
 from headscope.analyses.long_runs import long_run
 from headscope.analyses.options import BlockOptions
 from headscope.core.arrays import Bools, Ints
+from headscope.core.failures import warn
 from headscope.core.link import Link, Span
 from headscope.core.validation import Count, Offset, Seed
 from headscope.core.words import Rows
 from headscope.corpora import Example
 from headscope.corpora.given import AnnotatedCorpus
-from headscope.errors import InputError, warn
+from headscope.errors import InputError
 from headscope.measures.surface import Preset
 from headscope.models import Model
 from headscope.runs.estimate import CLUSTERS
