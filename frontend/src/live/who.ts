@@ -25,15 +25,16 @@ interface Row extends Effect {
 
 const magnitude = ({ effect }: Row): number => Math.abs(effect);
 
-/** Spearman's rank correlation of estimates and effects. */
+/** Spearman's rank correlation of estimates and effects: that of their ranks, of equal ones the mean rank. */
 function agreement(rows: readonly Row[]): number {
   const ranks = (values: readonly number[]): number[] => {
     const order = [...values].sort((a, b) => a - b);
-    return values.map((value) => order.indexOf(value));
+    return values.map((value) => order.indexOf(value) + order.lastIndexOf(value) - (values.length - 1));
   };
-  const [estimates, effects] = [ranks(rows.map(({ estimate }) => estimate!)), ranks(rows.map(({ effect }) => effect))];
-  const squares = estimates.reduce((sum, rank, at) => sum + (rank - effects[at]!) ** 2, 0);
-  return 1 - (6 * squares) / (rows.length ** 3 - rows.length);
+  const [a, b] = [ranks(rows.map(({ estimate }) => estimate!)), ranks(rows.map(({ effect }) => effect))];
+  const sum = (one: readonly number[], other: readonly number[]): number =>
+    one.reduce((total, rank, at) => total + rank * other[at]!, 0);
+  return sum(a, b) / Math.sqrt(sum(a, a) * sum(b, b));
 }
 
 const ABOUT = "Which heads made this: by what it loses without each of them.";
@@ -75,8 +76,9 @@ export class WhoBox {
       rows.sort((a, b) => magnitude(b) - magnitude(a));
       const done = rows.length === asked.length;
       const unmeasured = heads.length - asked.length;
-      const checked = `: estimates and effects of ${plural(asked.length, "head")} agree to a rank correlation of ${fixed(agreement(rows), 2)}${unmeasured > 0 ? `; ${unmeasured} with smaller estimates were not measured` : ""}.`;
-      this.asking.about.textContent = `What each head adds to ${of} (now ${figure(number)})${!done ? `: ${rows.length} of ${plural(asked.length, "head")}` : estimated ? checked : ""}`;
+      const checked = (): string =>
+        `: estimates and effects of ${plural(asked.length, "head")} agree to a rank correlation of ${fixed(agreement(rows), 2)}${unmeasured > 0 ? `; ${unmeasured} with smaller estimates were not measured` : ""}.`;
+      this.asking.about.textContent = `What each head adds to ${of} (now ${figure(number)})${!done ? `: ${rows.length} of ${plural(asked.length, "head")}` : estimated ? checked() : ""}`;
       this.draw(
         rows.filter(({ name }, place) => place < LISTED || named.includes(name)),
         estimated,

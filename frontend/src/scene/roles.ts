@@ -10,7 +10,7 @@ import type { Scene } from "./scene";
 const MOST = 0.5;
 /** Of a picture a part that stands out by more than this is what a head looks at; a head links more words than these. */
 const PART = 0.3;
-const LINKED = 0.2;
+const WORDS = 0.2;
 /** A head is broad that is as spread out as even attention to this part of the visible tokens. */
 const BROAD = 2 / 3;
 
@@ -68,8 +68,8 @@ function rules(part: PartInfo): Rule[] {
           most("previous token", "previous", "the previous token"),
           most("next token", "next", "the next token"),
           most("itself", "current", "the token itself"),
-          links("same word", "the same word elsewhere", ({ share, alike }) => share > LINKED && alike > 0.5),
-          links("link", "a link between words", ({ share }) => share > LINKED),
+          links("same word", "the same word elsewhere", ({ share, alike }) => share > WORDS && alike > 0.5),
+          links("link", "a link between words", ({ share }) => share > WORDS),
         ]),
     most(
       letter,

@@ -41,7 +41,7 @@ ROWS = 5
 """So many keys a query has to see before its row says how evenly a head looks."""
 
 RELATED = 0.5
-"""Two texts that have this part of their pieces in common are compared."""
+"""Two texts that have this part of their words in common are compared."""
 
 THIRDS, TENTHS = 3, 10
 """The parts of a picture, on each side, and of a sound."""
@@ -123,7 +123,7 @@ def _evenness(rows: tuple[AnyFloats, Bools], entropy: float) -> float:
         return np.nan
     left = weights[few].astype(np.float64)
     rest = entropy * len(few) + (left * np.log(np.where(left > 0, left, 1))).sum()
-    return float(np.exp(min(0.0, rest / (~few).sum() - np.log(seen[~few]).mean())))
+    return float(np.exp(np.minimum(0.0, rest / (~few).sum() - np.log(seen[~few]).mean())))
 
 
 def _short(figures: Iterable[float]) -> list[float]:
@@ -276,8 +276,8 @@ def difference(one: Included, other: Included) -> list[Floats] | None:
     equal or replaced one by one; keys without a counterpart count together.
     """
     bare = [
-        [piece for piece, special in zip(_bare(axis), axis.special, strict=True) if not special]
-        for axis in (one.maps.query, other.maps.query)
+        [word for word, special in zip(_bare(axis), axis.special, strict=True) if not special]
+        for _, axis in (_words(one.maps.query), _words(other.maps.query))
     ]
     if SequenceMatcher(None, *bare, autojunk=False).ratio() < RELATED:
         return None
