@@ -28,7 +28,9 @@ ROLE = re.compile(r"(L\d+H\d+) looks mostly at (.+?), (\d+)% on average")
 MOST = re.compile(rf"(L\d+H\d+) gives the most to {QUOTED}(?: \(a sink\))?, (\d+|<1)% on average")
 MOVED = re.compile(r"(L\d+H\d+) changes (\d+|<1)% of its attention between 1 and 2")
 ALIKE = re.compile(r"(L\d+H\d+) looks at most tokens alike")
-OTHERS = re.compile(r"[;,] (?:as )?(\d+) of (\d+) heads (?:do|look mostly at (.+?))\.")
+OTHERS = re.compile(
+    r"[;,] (?:as )?(\d+) of (\d+) heads (?:do|look at most tokens alike|look mostly at (.+?))\."
+)
 
 CHINESE = (
     "猫坐在垫子上因为它累了。",
@@ -109,6 +111,15 @@ class Maps:
         summed = np.add.reduceat(self.of(name), self.first, 1)
         return np.add.reduceat(summed, self.first, 0) / self.size[:, None]
 
+    def sight(self) -> Any:
+        """How many keys each query sees."""
+        count = len(self.maps.query)
+        return np.arange(1, count + 1) if self.maps.causal else np.full(count, count)
+
+    def beside(self, model: Any, text: str) -> Maps:
+        """The maps of another text."""
+        return Maps(model, Asked("", text))
+
     def named(self, text: str, place: str | None) -> list[int]:
         """The words that a quotation may mean: one, where it has its place or there is one."""
         alike = [at for at, label in enumerate(self.labels) if label == text]
@@ -121,7 +132,14 @@ def percent(figure: float) -> str:
     return "<1" if 0 < figure < 0.005 else f"{int(100 * figure + 0.5)}"
 
 
-def judged(asked: Asked, said: str, maps: Maps, heads: int) -> dict[str, bool]:
+def evenness(weights: Any, sight: Any) -> float:
+    """The part of the keys on which even attention is as spread out, over rows that see five."""
+    rows, seen = np.asarray(weights, np.float64)[sight >= 5], sight[sight >= 5]
+    nats = -(rows * np.log(np.where(rows > 0, rows, 1))).sum(-1)
+    return float(np.exp(nats.mean() - np.log(seen).mean()))
+
+
+def judged(model: Any, asked: Asked, said: str, maps: Maps, heads: int) -> dict[str, bool]:
     """Whether a sentence is true, of words, and news."""
     true, of_words, news = True, True, said != ""
     if link := LINK.search(said):
@@ -153,13 +171,27 @@ def judged(asked: Asked, said: str, maps: Maps, heads: int) -> dict[str, bool]:
         true &= percent(received.max()) == figure
         bare = re.sub("^(##|[▁Ġ]+)", "", maps.maps.query.pieces[int(received.argmax())])
         of_words = bool(maps.named(text, place)) or bare.startswith("[") or text == bare
-    elif ALIKE.search(said):
-        news = True
+    elif alike := ALIKE.search(said):
+        true &= evenness(maps.of(alike[1]), maps.sight()) > 2 / 3
     elif moved := MOVED.search(said):
-        news = asked.against is not None and asked.kind == "one word changed"
-        true &= moved is not None
+        news = asked.kind == "one word changed"
+        other = maps.beside(model, asked.against or "").of(moved[1])
+        mine = maps.of(moved[1])
+        if mine.shape == other.shape:  # else tokens have no counterpart place by place
+            true &= percent(np.abs(mine - other).sum(-1).mean() / 2) == moved[2]
     if others := OTHERS.search(said):
-        news &= int(others[1]) < int(others[2]) == heads
+        count, every, what = int(others[1]), int(others[2]), others[3]
+        news &= count < every == heads
+        if what is not None and what.startswith(
+            ("[CLS]", "the first token")
+        ):  # a head has one role, so at most
+            first = [
+                one[1 if maps.maps.causal else 0 :, 0].mean() for layer in maps.maps.layers for one in layer
+            ]
+            true &= 1 < count <= sum(share > 0.5 for share in first)
+        elif what is None and "at most tokens alike" in others[0]:
+            even = [evenness(one, maps.sight()) for layer in maps.maps.layers for one in layer]
+            true &= 1 < count <= sum(share > 2 / 3 for share in even)
     return {"true": true, "of words": of_words, "news": news}
 
 
@@ -173,7 +205,7 @@ def main(names: list[str], *, show: bool) -> None:
             maps = Maps(model, asked)
             text = asked.text if pair is None else (asked.text, pair)
             said = sentence(hs.view(model, text, against=asked.against))
-            marks = judged(asked, said, maps, sum(map(len, maps.maps.layers)))
+            marks = judged(model, asked, said, maps, sum(map(len, maps.maps.layers)))
             count = counts.setdefault(asked.kind, Counter())
             count["n"] += 1
             count.update(mark for mark, holds in marks.items() if holds)
