@@ -167,13 +167,7 @@ def test_an_address_has_the_tokens_and_large_maps_are_read_for_them(
     page = open_page(page_of(pin=("from", 3)))
     page.mouse.move(1, 1)  # off the tokens, wherever it was before
     says(page, "Most from cat: ")
-    whole = "() => !document.querySelector('.answer').textContent.includes('are read')"
-    page.wait_for_function(whole)
-    assert names(page) == [name for name, _ in best(3, None)[:6]]
-    page = open_page(page_of())
-    page.locator(".hv .toks.l .tok").nth(3).hover()  # so is one on which the mouse rests
-    says(page, "Most from cat: ")
-    page.wait_for_function(whole)
+    page.wait_for_function("() => !document.querySelector('.answer').textContent.includes('are read')")
     assert names(page) == [name for name, _ in best(3, None)[:6]]
 
 
