@@ -51,8 +51,6 @@ def test_places_of_words(demo: Model, stories: Model) -> None:
 
 def test_a_notebook_shows_checks_and_hints(lab: Any) -> None:
     assert lab.check(2) == "Show the picture first: lab.show(2)"
-    with pytest.raises(InputError, match="guess first"):
-        lab.show(2)
     shown = lab.show(2, guess="The token before")
     assert shown.state["heads"] != [2]
     assert lab.check(2).startswith("This head is not it.")
@@ -64,8 +62,6 @@ def test_a_notebook_shows_checks_and_hints(lab: Any) -> None:
     assert lab.check(1, 71).startswith("This figure is not it.")
     assert lab.check(1, 72).startswith("Yes. 72.")
     assert lab.hint(2) == lab.tasks[1]["hint"]
-    with pytest.raises(InputError, match="a task from 1 to 7"):
-        lab.show(8)
 
 
 @pytest.mark.slow

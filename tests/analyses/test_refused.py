@@ -7,16 +7,23 @@ from typing import Any
 
 import numpy as np
 import pytest
+import transformers
 
 import headscope as hs
-from headscope.analyses.artefacts.run import artefacts
+from headscope.analyses.compare.groups import statistics as two_groups
+from headscope.analyses.contribution.statistics import relevance
 from headscope.analyses.contribution.variability import variability
+from headscope.analyses.distance import arrangement
+from headscope.analyses.roles.run import repeated_tokens
+from headscope.measures.choose import choose
 from headscope.models import Model
+from headscope.runs.rare import with_rarest
+from headscope.statistics.design import Design
 from tests.helpers import golden
 from tests.helpers.families import build, family
 from tests.helpers.planted_induction import circuit
 from tests.helpers.planted_needles import HAY
-from tests.helpers.small_models import small, small_roberta, translator
+from tests.helpers.small_models import seeing, small, small_bert, small_roberta, translator
 
 TOKENS = hs.Tokens(list("0123456789"), ids=np.arange(10))
 
@@ -27,17 +34,25 @@ def pair(**change: Any) -> dict[str, Any]:
     return {"clean": TOKENS, "corrupted": corrupted, "answer": 40, "wrong": 41, **change}
 
 
+def built(name: str, cls: str | None = None, **config: Any) -> Model:
+    """A family's model, with a class and settings of its own."""
+    plain = family(name)
+    return hs.load(build(replace(plain, cls=cls or plain.cls, config={**plain.config, **config})))
+
+
 @pytest.mark.slow
 def test_calls_that_cannot_be_done(
     demo: Model, stories: Model, planted: Model, whisper: Model, llava: Model
 ) -> None:
     """Of golden/analyses.txt: each ends in the error below it."""
+    corpus = hs.corpora.texts(["The cat sat.", "A dog ran."])
     golden.refusals(
-        "analyses.txt", hs=hs, np=np, replace=replace, artefacts=artefacts, variability=variability,
-        circuit=circuit, small=small, small_roberta=small_roberta, translator=translator, pair=pair,
-        demo=demo, stories=stories, planted=planted, whisper=whisper, llava=llava, gpt2=hs.load(build(family("GPT-2"))),
-        half=hs.load(build(family("Llama")).bfloat16()),
-        tokens=TOKENS, corpus=hs.corpora.texts(["The cat sat.", "A dog ran."]), HAY=HAY,
-        hay=hs.corpora.texts([" ".join([HAY] * 4)]), NOISE=np.zeros(24_000, np.float32),
-        cross=hs.wrap(np.full((1, 1, 2, 3), 1 / 3), ["a", "b"], ["x", "y", "z"], kind="cross"),
+        "analyses.txt", hs=hs, np=np, transformers=transformers, replace=replace, variability=variability, relevance=relevance,
+        arrangement=arrangement, two_groups=two_groups, repeated_tokens=repeated_tokens, with_rarest=with_rarest, choose=choose, Design=Design,
+        circuit=circuit, small=small, small_roberta=small_roberta, translator=translator, pair=pair, built=built,
+        demo=demo, stories=stories, planted=planted, whisper=whisper, llava=llava, gpt2=built("GPT-2"), vit=seeing(),
+        wordpiece=small_bert(demo.tokenizer), half=hs.load(build(family("Llama")).bfloat16()),
+        distances=hs.distance(small_roberta(heads=8), corpus), tokens=TOKENS, corpus=corpus, HAY=HAY,
+        hay=hs.corpora.texts([" ".join([HAY] * 4)]), NOISE=np.zeros(24_000, np.float32), PICTURE=np.zeros((64, 64, 3), np.uint8),
+        even=hs.wrap(np.full((2, 1, 2, 2), 0.5), ["a", "b"]), cross=hs.wrap(np.full((1, 1, 2, 3), 1 / 3), ["a", "b"], ["x", "y", "z"], kind="cross"),
     )  # fmt: skip

@@ -15,7 +15,7 @@ from scipy.io import wavfile
 
 import headscope as hs
 from headscope.corpora import Example
-from headscope.errors import CorpusError, HeadscopeWarning, InputError
+from headscope.errors import CorpusError, HeadscopeWarning
 from headscope.models import Model
 from headscope.models.perceive import spoken
 from tests.helpers.planted_alignment import PLANTED, RATE, planting, recordings
@@ -158,18 +158,6 @@ class TestHeads:
         assert found.attrs["chosen_by"].endswith("all heads of the decoder's upper half")
         assert found["word"].tolist() == WORDS
 
-    @pytest.mark.parametrize(
-        ("head", "said"),
-        [
-            ("L2H0", "heads: expected heads of 2 layers × 4 heads, found L2H0"),
-            ("L0H4", "heads: expected heads of 2 layers × 4 heads, found L0H4"),
-            ((-1, 0), "layer: expected at least 0, found -1"),
-        ],
-    )
-    def test_that_are_not_there_are_refused(self, whisper: Model, head: Any, said: str) -> None:
-        with pytest.raises(InputError, match=said):
-            hs.align(whisper, NOISE, WORDS, sampling_rate=RATE, heads=[head])
-
 
 def test_a_space_before_the_text_is_read(whisper: Model) -> None:
     with_space = hs.align(whisper, NOISE, " The cat", sampling_rate=RATE)
@@ -225,7 +213,3 @@ class TestWrite:
         loaded = hs.load(tmp_path)
         hs.alignment_heads(loaded, recordings(loaded, 2))
         assert (tmp_path / "generation_config.json").read_text() == before
-
-    def test_of_a_module_is_refused_before_the_run(self, whisper: Model) -> None:
-        with pytest.raises(InputError, match="write: expected a model that was loaded from a folder"):
-            hs.alignment_heads(whisper, [], write=True)

@@ -17,7 +17,7 @@ from headscope.analyses.artefacts import statistics
 from headscope.analyses.artefacts.run import artefacts
 from headscope.attention.one import prepare
 from headscope.corpora import Corpus, Example
-from headscope.errors import InputError, RefusedError
+from headscope.errors import RefusedError
 from headscope.measures.dataset import description, read
 from headscope.models import Model
 from tests.helpers.small_models import llava_parts, seeing
@@ -199,21 +199,6 @@ def test_a_planted_visual_sink_is_found_by_the_dimension_of_the_first_token() ->
     none = artefacts(model, corpus(pictures, text))  # of 32 dimensions none reaches 20
     assert description(none)["dimensions"] == []
     assert none["artefacts"].item() == 0
-
-
-def test_what_has_no_patches_is_refused(demo: Model) -> None:
-    with pytest.raises(
-        InputError, match=r"artefacts: expected pictures, found an input of .* without patches"
-    ):
-        artefacts(demo, hs.corpora.builtin(), limit=2)
-    with pytest.raises(InputError, match="cutoff: expected a number above 0, found -1"):
-        artefacts(seeing(), corpus([photo()]), cutoff=-1.0)
-    with pytest.raises(InputError, match=r"dimensions: .* reads pictures alone"):
-        artefacts(seeing(), corpus([photo()]), dimensions=[3])
-    with pytest.raises(InputError, match=r"dimensions: expected some from 0 to 31, found \[99\]"):
-        artefacts(hs.load(llava_parts()), corpus([photo()], "What?"), dimensions=[99])
-    with pytest.raises(InputError, match="expected at least one input, found none"):
-        artefacts(seeing(), corpus([]))
 
 
 def test_a_model_without_layers_of_their_own_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -220,11 +220,3 @@ def test_published_rows_say_where_they_come_from() -> None:
             assert row["source"]
             assert "n" in row
             assert 0 < row["value"] < 100
-
-
-def test_what_is_not_given_is_refused(small: Model) -> None:
-    unaligned = Example(words=["a"], pair_words=["b"], links=[])
-    with pytest.raises(InputError, match="corpus: expected pairs of words that are aligned, found none"):
-        sentences([unaligned] * 2, lambda _: np.zeros((1, 1, 1)))
-    with pytest.raises(InputError, match="corpora: expected 2 of uuas, found 0"):
-        hs.bench("uuas", small)

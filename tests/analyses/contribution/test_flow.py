@@ -5,13 +5,11 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headscope.analyses.contribution.statistics import flow, relevance, relevance_of_parts, rollout
 from headscope.core.maps import AttentionMaps, Kind, wrap
-from headscope.errors import ShapeError
 
 PAPER = np.array([[[[1.0, 0.0], [0.5, 0.5]]]] * 2)
 
@@ -159,11 +157,3 @@ def test_relevance_of_an_encoder_decoder() -> None:
     np.testing.assert_allclose(found["encoder"][-1], r_ee)
     np.testing.assert_allclose(found["decoder"][-1], r_dd)
     np.testing.assert_allclose(found["cross"][-1], r_de)
-
-
-def test_gradients_of_another_shape_are_refused() -> None:
-    maps = wrap(PAPER, ["a", "b"])
-    with pytest.raises(ShapeError, match="gradients of self, axis layer: expected 2, found 1"):
-        relevance(maps, [PAPER[0]])
-    with pytest.raises(ShapeError, match=r"gradients of self, layer 0: expected \[head query key\]"):
-        relevance(maps, [np.zeros((2, 2, 2))] * 2)

@@ -13,7 +13,6 @@ import headscope as hs
 from headscope.analyses.distance.arrangement import figure, head_map
 from headscope.analyses.distance.statistics import PairDocuments, dataset
 from headscope.core.heads import Head
-from headscope.errors import InputError
 
 pytestmark = pytest.mark.slow
 
@@ -80,17 +79,3 @@ def test_the_file_says_what_made_it(found: xr.Dataset) -> None:
     picture = svg(found)
     assert "Distances between heads of org/small" in picture
     assert "headscope " in picture
-
-
-def test_what_cannot_be_drawn(found: xr.Dataset) -> None:
-    with pytest.raises(InputError, match="heads from L0H0 to L2H3, found L5H0"):
-        figure(found, {Head(5, 0): "x"})
-    with pytest.raises(InputError, match="from L0H0 to L2H3, found L9H9"):
-        figure(found, notable=[Head(9, 9)])
-    with pytest.raises(InputError, match="width: expected 'column', 'page' or inches"):
-        hs.figure(found, width=0.2)
-    documents = PairDocuments()
-    square = np.ones((14, 14)) - np.eye(14)
-    documents.add(0, [Head(0, place) for place in range(14)], square, 1, 1, 1)
-    with pytest.raises(InputError, match="at most 12, a colour each, found 13"):
-        figure(dataset(documents.close()), {Head(0, place): f"f{place}" for place in range(13)})

@@ -197,9 +197,6 @@ def test_the_first_token_of_a_causal_model_is_left_out(stories: Model) -> None:
     found = distance(stories, texts)
     described = json.loads(found.attrs["meta"])["corpus"]
     assert found.attrs["n"] == described["rows"] == described["tokens"] - 2
-    only = [Example(tokens=Tokens(["x"], ids=np.array([5])), source="one.txt:1")]
-    with pytest.raises(InputError, match="a token that sees more than itself, found none"):
-        distance(small("gpt2", **FAMILIES["gpt2"]), only)
 
 
 # --- what is said
@@ -267,8 +264,6 @@ def test_merge_takes_parts_of_one_kind(tmp_path: Path) -> None:
     assert "entropy" in hs.merge([tmp_path / "b.nc"])
     with pytest.raises(InputError, match=r"b.nc: not of the same run as \S*a.nc: kind: expected distance"):
         hs.merge([tmp_path / "a.nc", tmp_path / "b.nc"])
-    with pytest.raises(InputError, match=r"^parts: expected at least one file, found none$"):
-        hs.merge([])
 
 
 def test_inputs_that_fail_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

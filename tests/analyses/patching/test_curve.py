@@ -17,7 +17,6 @@ from headscope.attention import edges
 from headscope.attention.edges import LOGITS, Graph, live
 from headscope.attention.linear import PLACED
 from headscope.attention.residual import Outputs
-from headscope.errors import RefusedError
 from headscope.models import Model
 from tests.helpers.families import build, family
 from tests.helpers.hybrids import hybrid
@@ -295,9 +294,3 @@ def test_one_edge_in_a_hundred_of_a_language_model(smollm: Model, monkeypatch: p
         ("mlp 0", "L23H3"),
     ]
     np.testing.assert_allclose(first["estimate"], [1.0, 0.510, 0.341], atol=2e-3)
-
-
-def test_layers_that_change_what_heads_write_are_refused() -> None:
-    model = hs.load(build(family("Gemma 2")))
-    with pytest.raises(RefusedError, match="found a layer 2 that changes what W_O gives before it adds it"):
-        Graph(model, Outputs(model, CLEAN), CLEAN)

@@ -13,7 +13,6 @@ import headscope as hs
 from headscope.analyses.roles.copying import copying
 from headscope.analyses.roles.run import repeated_tokens
 from headscope.analyses.roles.statistics import COLUMNS, NONE, sinks
-from headscope.errors import InputError
 from headscope.models import Model
 from headscope.runs.rare import with_rarest
 from tests.helpers.once import share_roles
@@ -129,10 +128,6 @@ def test_repeated_tokens_that_do_not_fit(induction: Model) -> None:
     assert set(made) == set(
         range(32, 65, 2)
     )  # as many as fit, and fewer: no two copies are as far apart in all
-    with pytest.raises(InputError, match=r"tokens: expected 2 to 32 to repeat in an input of .*, found 33"):
-        repeated_tokens(induction, tokens=33)
-    with pytest.raises(InputError, match="sequences: expected at least 1, found 0"):
-        repeated_tokens(induction, sequences=0)
 
 
 def test_rarest_tokens(demo: Any) -> None:
@@ -155,5 +150,3 @@ def test_rarest_tokens(demo: Any) -> None:
     scores = hs.measure(demo, with_rarest(demo, corpus, common=0), measures=["rare_word", "rare_word_two"])
     assert float(scores["rare_word_n"].max()) == 5 + 5 + 9
     assert (scores["rare_word_two"] >= scores["rare_word"]).all()
-    with pytest.raises(InputError, match="common: expected 0 or more, found -1"):
-        list(with_rarest(demo, corpus, common=-1))

@@ -357,18 +357,5 @@ def test_sinks() -> None:
     assert sinks(found).values.tolist() == [pytest.approx(1 / 3)]
     with pytest.raises(InputError, match="sinks: expected a dataset with the measure sink"):
         sinks(two([0.5], 0.1))
-
-
-def test_what_cannot_be_tested() -> None:
     with pytest.raises(InputError, match="roles: expected at least one dataset, found none"):
         roles()
-    with pytest.raises(
-        InputError, match=r"^roles: expected at least 5 effective documents, found 1 document: add some"
-    ):
-        roles(two([0.9], 0.1, documents=1))
-    with pytest.raises(
-        InputError, match=r"at least 5 effective documents, found 4\.5 effective documents: add some"
-    ):
-        roles(two([0.9], 0.1, documents=4.5))
-    with pytest.raises(InputError, match="level: expected a number between 0 and 1, found 5"):
-        roles(two([0.9], 0.1), level=5)

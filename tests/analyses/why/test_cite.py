@@ -15,7 +15,6 @@ import headscope as hs
 from headscope.analyses.context_attribution.run import context_attribution
 from headscope.analyses.why import statistics
 from headscope.analyses.why.cite import NONE, cite, cited, save
-from headscope.errors import InputError
 from tests.helpers import pages
 from tests.helpers.small_models import save_llama
 from tests.helpers.stills import Still
@@ -347,19 +346,3 @@ def test_beside_another_model(folder: Path, writer: Any, tmp_path: Path, typed: 
         ran["masked"].values, abs=1e-5
     )
     typed.refuses("--than: expected a data set", "why", TEXT, "-m", folder, "--than", other)
-
-
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        ({"kind": "all"}, "'kind': expected a name that no row over kinds has, found 'all'"),
-        ({"source": 9}, r"'source': expected a span below 3, found 9"),
-        ({"source": "bird"}, "'source': expected a text in one of the spans, found 'bird'"),
-        ({"spans": [[0, 999]]}, r"spans\[0\]: expected characters from 0 to"),
-    ],
-)
-def test_a_wrong_line_is_named(writer: Any, tmp_path: Path, row: Any, message: str) -> None:
-    path = tmp_path / "wrong.jsonl"
-    path.write_text(json.dumps({"text": TEXT, "answer": " It slept.", **row}))
-    with pytest.raises(InputError, match=rf"wrong\.jsonl:1: .*{message}"):
-        context_attribution(writer, hs.corpora.prompts(path, strict=True))

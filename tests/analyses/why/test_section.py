@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 import headscope as hs
-from headscope.errors import InputError
 from tests.analyses.why.test_cite import SIZE
 from tests.analyses.why.test_spans import CHATML
 from tests.helpers import pages
@@ -52,5 +51,3 @@ def test_a_report_says_which_part_an_answer_came_from(tmp_path: Path, typed: Typ
     assert second["part"] in ("It rained.", "A dog ran.")
     assert info["command"].startswith("headscope why ")
     typed.refuses("prompts: the section sources needs it, found none", "report", "--text", text, *given)
-    with pytest.raises(InputError, match="expected a prompt with parts, found none that it names"):
-        hs.why(loaded, "It rained.", " Wet.", spans="part")

@@ -15,7 +15,6 @@ from headscope.analyses.why.asked import ask
 from headscope.analyses.why.spans import Prompt, Source, cut
 from headscope.core.grid import Frames, Grid
 from headscope.core.tokens import Picture
-from headscope.errors import InputError
 from headscope.models.encode import encode
 from tests.helpers.small_models import save_llama
 from tests.helpers.small_tokenizers import demo, unigram
@@ -82,21 +81,6 @@ def test_spans_of_ones_own() -> None:
     assert said(prompt, given) == ["The cat", "dog", "sat", "The", "The"]
     assert [source.start for source in cut(prompt, given)][2:4] == [8, 12]  # one after the other
     assert said(prompt, "sentence") == ["The cat sat.", "The dog ran."]
-    for wrong, message in {
-        "chapter": "spans: expected message, call, result, tool",
-        "image": "spans: expected a prompt with a picture",
-        "message": "spans: expected a prompt with messages, found none",
-    }.items():
-        with pytest.raises(InputError, match=message):
-            cut(prompt, wrong)
-    for wrong, message in (
-        ([(3, 99)], r"spans\[0\]: expected characters from 0 to 24"),
-        (["bird"], r"spans\[0\]: expected a text of the prompt, found 'bird'"),
-        ([3], r"spans\[0\]: expected a text of the prompt or numbers, found 3"),
-        ([], "spans: expected at least one"),
-    ):
-        with pytest.raises(InputError, match=message):
-            cut(prompt, wrong)
 
 
 def test_pictures_and_sounds() -> None:
@@ -133,8 +117,6 @@ def test_a_conversation(talker: Any) -> None:
     assert kept[0].end <= kept[1].start
     assert said(asked.prompt, ["message", "sentence"])[2:] == ["Be brief.", "The cat sat.", "Where?"]
     assert {"Be brief.", "Where?"} <= {*said(asked.prompt, "sentence")}
-    with pytest.raises(InputError, match="expected a conversation beside them"):
-        ask(talker, "text", "answer", tools=tools)
 
 
 def test_ids_and_their_answer(talker: Any) -> None:
@@ -148,10 +130,6 @@ def test_ids_and_their_answer(talker: Any) -> None:
     assert (logged.text, len(logged.prompt.tokens)) == (" It slept.", len(ids))
     some = ask(talker, text, " It slept.", part=(4, 9))
     assert "".join(np.array(some.texts)[some.part]).strip() in ("slept", "slept.")
-    with pytest.raises(InputError, match="part: expected characters of the answer"):
-        ask(talker, text, " It slept.", part=(4, 99))
-    with pytest.raises(InputError, match="answer: expected at least one token"):
-        ask(talker, text, "")
 
 
 def test_an_answer_is_read_together_with_its_prompt() -> None:

@@ -82,12 +82,6 @@ def test_a_still_shades_what_is_chosen(found: Any) -> None:
     assert {"image/png", "text/plain"} < {*shown}, "where no widget is drawn, its picture is"
 
 
-def test_what_is_not_there_is_refused(found: Any) -> None:
-    for options, message in (({"level": "word"}, "paragraph, sentence"), ({"span": 9}, "from 0 to 5")):
-        with pytest.raises(InputError, match=message):
-            found.view(**options)
-
-
 def test_notes_tell_looks_from_effects(found: Any) -> None:
     tokens = (found["last_token"] - found["first_token"] + 1).values
     changed = found.assign(

@@ -11,7 +11,6 @@ import transformers
 
 import headscope as hs
 from headscope.analyses.why import statistics
-from headscope.errors import InputError, RefusedError
 from headscope.measures.dataset import description
 from tests.helpers.small_models import save_llama, sharpen, sizes, small_roberta
 from tests.helpers.small_tokenizers import byte_level
@@ -126,12 +125,6 @@ def test_encoders_answer_with_classes_words_labels_and_stretches() -> None:
             names = [str(model.config.id2label[number]) for number in range(3)]
             sure = [float(hs.why(model, TEXT, one)["log_probability"]) for one in names]
             assert np.exp(sure).sum() == pytest.approx(1, abs=1e-5)
-            with pytest.raises(InputError, match="answer: expected a number below 3 or one of LABEL_0"):
-                hs.why(model, TEXT, "LABEL_9")
-    with pytest.raises(RefusedError, match="writes anew only what follows a prompt"):
-        hs.why(model, pair, anew=True)
-    with pytest.raises(RefusedError, match="gives no answer whose probability could change"):
-        hs.why(small_roberta(), TEXT)
 
 
 @pytest.mark.parametrize("window", [None, 8, 40])

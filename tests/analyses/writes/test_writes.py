@@ -16,11 +16,10 @@ import transformers
 
 import headscope as hs
 from headscope.analyses.writes import statistics
-from headscope.errors import RefusedError
 from headscope.models import Model
-from tests.helpers.families import Family, build, family
+from tests.helpers.families import build, family
 from tests.helpers.hybrids import hybrid
-from tests.helpers.small_models import save_gpt2, small, translator
+from tests.helpers.small_models import save_gpt2
 from tests.helpers.typed import Typed
 
 NAMES = ("GPT-2", "Llama", "Gemma 2", "Qwen3", "OPT", "GPT-NeoX", "Mistral", "gpt-oss")
@@ -184,22 +183,6 @@ def test_a_constant_between_the_norm_and_attention_is_as_if_in_its_weights() -> 
     assert one["promoted"].values.tolist() == other["promoted"].values.tolist()
     for figure in ("copying", "positive", "logit", "score"):
         np.testing.assert_allclose(one[figure], other[figure], rtol=1e-4, atol=1e-7)
-
-
-def test_what_has_no_one_stream_is_refused_by_name() -> None:
-    after = Family("OPT", "OPTForCausalLM", "opt", dict(family("OPT").config, do_layer_norm_before=False))
-    for one in (after, family("OLMo 2")):
-        with pytest.raises(
-            RefusedError, match=r"found no norm between the stream and model\..*layers\.0\.self_attn"
-        ):
-            hs.writes(hs.load(build(one)))
-    with pytest.raises(
-        RefusedError, match="found a layer 0 that does not itself add its attention to its input"
-    ):
-        hs.writes(hs.load(build(family("Doge"))))
-    for other in (small("bert"), translator()):
-        with pytest.raises(RefusedError, match="expected a causal language model with an unembedding"):
-            hs.writes(other)
 
 
 def test_one_head_has_the_figures_it_has_among_all(planted: Model) -> None:

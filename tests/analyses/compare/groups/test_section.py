@@ -12,7 +12,6 @@ import headscope as hs
 from headscope.analyses.compare.groups import statistics
 from headscope.analyses.reproduce import Typed
 from headscope.core.heads import Head
-from headscope.errors import InputError
 from headscope.models import Model
 from headscope.statistics.bootstrap import bootstrap
 from tests.helpers import section_blocks
@@ -116,11 +115,3 @@ def test_where_nothing_differs_that_is_what_is_said(demo: Model, tmp_path: Path)
     assert re.fullmatch(
         r"Between texts labelled 0 and 1, no head is known to differ: the smallest q is [\d.]+\.", line
     )
-
-
-def test_the_section_comes_with_pairs_and_only_with_them(demo: Model, tmp_path: Path) -> None:
-    corpus = hs.corpora.pairs(write(tmp_path / "pairs.tsv", [0, 1] * 18, copied=False), label="same")
-    with pytest.raises(InputError, match="pairs: the section groups needs it"):
-        hs.report(demo, TEXTS, sections=["groups"])
-    with pytest.raises(InputError, match="pairs: only the section groups takes it"):
-        hs.report(demo, TEXTS, sections=["table"], pairs=corpus)

@@ -286,25 +286,6 @@ def test_labels_are_fitted_apart_and_rare_ones_named(protein_model: Model) -> No
     assert json.loads(result.attrs["meta"])["options"]["limit"] == 22
 
 
-@pytest.mark.parametrize(
-    ("options", "links", "said"),
-    [
-        ({"symmetrise": True, "candidates": "earlier"}, [(0, 8)], "candidates: expected any with symmetrise, found earlier"),
-        ({"symmetrise": True}, [(0, 2)], "corpus: expected at least one link of units 6 or more apart, found none"),
-        ({}, [], "corpus: expected at least one link, found none"),
-        ({"min_separation": 0}, [], "min_separation: expected at least 1, found 0"),
-    ],
-)  # fmt: skip
-def test_what_makes_no_sense_is_refused(options: Any, links: Any, said: str, protein_model: Model) -> None:
-    with pytest.raises(hs.errors.InputError, match=said):
-        hs.combine_heads(protein_model, hs.corpora.linked(["ACDEFGHIKL"] * 4, [links] * 4), **options)
-
-
-def test_cross_attention_is_not_symmetric() -> None:
-    with pytest.raises(hs.errors.InputError, match="symmetrise: expected links within one text, found"):
-        hs.combine_heads(bart(), words(True), symmetrise=True)
-
-
 def alignment(folder: Path, sentences: int = 24) -> hs.corpora.Corpus:
     """Sentences of five words and their translations, word by word in one of two orders; one word has no link."""
     draw = np.random.default_rng(0)

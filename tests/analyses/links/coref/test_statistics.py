@@ -21,7 +21,6 @@ from headscope.analyses.links.coref.statistics import (
 )
 from headscope.analyses.links.sums import LinkSums
 from headscope.corpora import Example, Mention
-from headscope.errors import InputError
 
 
 def test_the_head_of_a_mention() -> None:
@@ -127,10 +126,3 @@ def test_figures_by_hand() -> None:
     assert "nominal" not in rows.index.get_level_values("type")
     assert len(every_head(found)) == 3 * 4 * 3
     assert found["split"].sel(candidates="any_word") == pytest.approx(0.5)
-
-
-def test_nothing_to_evaluate() -> None:
-    with pytest.raises(
-        InputError, match="expected a mention with an antecedent in its window, found none in 0 windows"
-    ):
-        dataset(LinkSums(CANDIDATES, [0], 1, RULES))

@@ -14,7 +14,7 @@ import headscope as hs
 from headscope import corpora
 from headscope.analyses.links.syntax.run import syntax
 from headscope.analyses.links.syntax.statistics import UAS, UUAS, spanning_tree, table
-from headscope.errors import CorpusError, HeadscopeWarning, InputError
+from headscope.errors import HeadscopeWarning
 from headscope.runs.forward import word_maps
 
 DIRECTIONS = {"dep->head": "dep->head", "head<-dep": "head->dep"}
@@ -69,13 +69,6 @@ def test_batches_do_not_matter(demo: Any, shared: Path) -> None:
     treebank = corpora.conllu(shared / "data" / "ud_ewt" / "en_ewt-ud-test.conllu")
     one, many = (syntax(demo, treebank, limit=24, batch_size=size, least=1)["accuracy"] for size in (1, 24))
     np.testing.assert_allclose(one, many.sel(relation=one["relation"]), atol=1.5 / 24)
-
-
-def test_examples_without_trees_are_refused(demo: Any) -> None:
-    with pytest.raises(CorpusError, match=r"texts\[0\].*expected a sentence with words, heads and relations"):
-        syntax(demo, corpora.texts(["No tree here."]))
-    with pytest.raises(InputError, match="rows: expected mean or first, found 'last'"):
-        syntax(demo, corpora.texts(["No tree here."]), rows="last")  # type: ignore[arg-type]
 
 
 @pytest.mark.slow

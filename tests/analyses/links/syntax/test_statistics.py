@@ -19,7 +19,6 @@ from headscope.analyses.links.syntax.statistics import (
     every_head,
     table,
 )
-from headscope.errors import InputError
 from headscope.statistics.jackknife import LEAST, false_discovery
 from headscope.statistics.resample import Answers
 
@@ -157,8 +156,3 @@ def test_few_documents_have_figures_but_no_interval_and_no_test() -> None:
 def test_false_discovery_by_hand() -> None:
     found = false_discovery(np.array([0.01, 0.04, np.nan, 0.03, 0.5]))
     np.testing.assert_allclose(found, [0.04, 0.16 / 3, np.nan, 0.16 / 3, 0.5])
-
-
-def test_no_sentence() -> None:
-    with pytest.raises(InputError, match="treebank: expected at least one sentence, found none"):
-        dataset(LinkSums(DIRECTIONS, [0], 1, []))
