@@ -1,7 +1,7 @@
-"""The table of docs/statistics.md: what each simulation of benchmarks/calibration.md found, as ranges over its rows.
+"""The rates of docs/statistics.md and the summary of benchmarks/calibration.md: ranges over each simulation's rows.
 
-python benchmarks/calibration_summary.py            write it
-python benchmarks/calibration_summary.py --check    exit 1 when the page differs from the log
+python benchmarks/calibration_summary.py            write both
+python benchmarks/calibration_summary.py --check    exit 1 when they differ from the log
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LOG, PAGE = ROOT / "benchmarks" / "calibration.md", ROOT / "docs" / "statistics.md"
 BEGIN = "<!-- simulated: python benchmarks/calibration_summary.py -->\n"
 END = "<!-- end of simulated -->"
+HEADING = "## All that has an interval or a p"
 
 
 class Part(NamedTuple):
@@ -78,41 +79,57 @@ def columns(log: str, part: str) -> list[tuple[str, list[float]]]:
     return found
 
 
-def span(log: str, part: str, pattern: str, times: float = 1.0, digits: int = 3) -> str:
-    """The least and the largest figure of the columns that a pattern names."""
-    if not pattern:
-        return ""
-    cells = [
-        cell * times for title, column in columns(log, part) if re.search(pattern, title) for cell in column
-    ]
-    ends = [f"{end:.{digits}f}".removeprefix("0") for end in (min(cells), max(cells))]
+def rates(log: str, name: str, kind: str) -> list[float]:
+    """What a simulation's tables have of a kind: the columns that its pattern names."""
+    part = PARTS[name]
+    pattern = getattr(part, kind)
+    times = {"level": 0.05, "far": 0.001}.get(kind, 1.0) if part.multiple else 1.0
+    named = (column for title, column in columns(log, name) if pattern and re.search(pattern, title))
+    return [times * cell for column in named for cell in column]
+
+
+def span(found: list[float], digits: int = 3) -> str:
+    """The least and the largest."""
+    ends = [f"{end:.{digits}f}".removeprefix("0") for end in (min(found), max(found))] if found else []
     return " to ".join(dict.fromkeys(ends))
 
 
-def table(log: str) -> str:
-    """The table of the page."""
+def summary(log: str) -> str:
+    """The table at the head of the log: a row a simulation."""
     lines = [
         "| simulation | what is drawn | 95 % intervals hold in | p (q) ≤ .05 comes in | p ≤ .001 or .005 |",
         "| --- | --- | --- | --- | --- |",
     ]
     for name, part in PARTS.items():
-        rates = ((part.level, 0.05, 3), (part.far, 0.001, 4))
-        told = [
-            span(log, name, pattern, level if part.multiple else 1.0, digits)
-            for pattern, level, digits in rates
-        ]
-        lines.append(f"| `{name}` | {part.what} | {span(log, name, part.covers)} | {told[0]} | {told[1]} |")
+        cells = [part.what, span(rates(log, name, "covers")), span(rates(log, name, "level"))]
+        lines.append(f"| `{name}` | {' | '.join(cells)} | {span(rates(log, name, 'far'), 4)} |")
     return "\n".join(lines) + "\n"
 
 
+def ranges(log: str, row: str) -> str:
+    """A row of the page: with the rates over all simulations that it names."""
+    *cells, _, _, named, end = row.split(" |")
+    parts = re.findall(r"`(\w+)`", named)
+    tested = re.search(r"`(\w+_)?[pq]`", cells[1])
+    covers = span([rate for name in parts for rate in rates(log, name, "covers")])
+    level = span([rate for name in parts for rate in rates(log, name, "level") if tested])
+    return " |".join([*cells, f" {covers}", f" {level}", named, end])
+
+
 def main() -> None:
-    """Write the table, or compare it."""
-    page = PAGE.read_text(encoding="utf-8")
-    before, rest = page.split(BEGIN)
-    new = before + BEGIN + table(LOG.read_text(encoding="utf-8")) + END + rest.split(END)[1]
-    if "--check" in sys.argv:
-        sys.exit(f"{PAGE.name} is not what {LOG.name} says" if new != page else 0)
-    PAGE.write_text(new, encoding="utf-8")
+    """Write both tables, or compare them."""
+    log, page = LOG.read_text(encoding="utf-8"), PAGE.read_text(encoding="utf-8")
+    before, _, rest = log.partition(BEGIN)
+    head, rows = page.split(HEADING)
+    lines = (ranges(log, row) if row.startswith("| `") else row for row in rows.split("\n"))
+    new = {
+        LOG: before + BEGIN + summary(log) + END + rest.split(END)[1],
+        PAGE: head + HEADING + "\n".join(lines),
+    }
+    for path, text in new.items():
+        if "--check" in sys.argv and text != path.read_text(encoding="utf-8"):
+            sys.exit(f"{path.name} is not what the simulations say")
+        path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
