@@ -1,4 +1,4 @@
-"""Write docs/models.md: every family of models in the tests, and how exactly it is captured."""
+"""Write docs/models.md: every family of models in the tests; and benchmarks/families.md: how exactly it is captured."""
 
 from __future__ import annotations
 
@@ -9,57 +9,44 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "models.md"
+PAGE, LOG = ROOT / "docs" / "models.md", ROOT / "benchmarks" / "families.md"
 
 HEAD = """# Models
 
-{captured} families of transformers are captured in the tests (`tests/attention/test_families.py`), each built small
-from its configuration with random weights, in float32, with padding of different lengths in the batch. For each, every
-weight of every head is compared with the model's own eager `output_attentions`, with the softmax recomputed from the
-captured queries and keys, and the output with that of the model's eager and fused kernels. This page is written by
-`python tools/models_table.py` from the same comparison.
+headscope captures the attention of {captured} families of transformers exactly: the tests build each one small, with random weights, and compare
+every weight of every head with the model's own eager attention. A model that is not on this page is captured as well if it
+passes the same checks when it is loaded; `headscope check MODEL` prints them. The figures of each family are in
+`benchmarks/families.md`.
 
-Two mechanisms feed the same record. *interface*: the model takes its attention function from transformers'
-`AttentionInterface`, and gets headscope's. *trace*: a `TorchFunctionMode` follows the scores from q·k to softmax; this
-also works for modules that are not of transformers at all. What a model has beside q and k (a bias such as ALiBi or
-relative positions, a softcap, a sink, fewer key heads than query heads) is recorded and named in the last column.
+*Way in* says how attention is read. `interface`: the model takes its attention function from transformers, and gets headscope's. `trace`:
+headscope follows the operations from q·k to the softmax, which also works for modules that are not of transformers.
 
-One pass follows the residual stream (`headscope/attention/stream.py`), with the norms' divisors as they are on the
-input. The column *stream* says what are sums over who wrote it: the *scores* of heads (`reads`, `composition`), and the
-*logits* of a causal language model (`attribute`, roles of copying and of copy suppression). *weights* says that a norm
-stands between the stream and attention, so that heads are told from weights alone (`writes`); *edges* that no norm
-stands behind W_O, so that what a head writes can be handed on by itself (`patch --curve`).
+Some analyses follow the *residual stream*, the sum that all layers write to. Its column says which of them a family allows. `scores`:
+who wrote what a head reads (`reads`, `composition`). `logits`: what a head adds to the next token (`attribute`, copying roles).
+`weights`: heads from their weights alone (`writes`). `edges`: what one head hands to another (`patch --curve`).
 
-| family | class | way in | parts: layers × heads | weights | recomputed | output, eager | output, fused | stream | |
-|---|---|---|---|---|---|---|---|---|---|
-"""
-
-UNSEEN = """
-Figures are largest absolute differences over queries that are no padding (of outputs: relative to the output's size);
-a dash means that the family has no fused kernel in transformers. The eager and fused kernels of Falcon with ALiBi
-disagree with each other by as much as is printed.
-
-## Layers without a map
-
-Some models have layers that do not attend, or mix tokens by something else beside attention. `hs.load` finds these in
-the model itself, whatever its name: layers in which no attention call was seen, and modules whose answer at a token
-changes with another token. What is found is one sentence, as figures and pictures are of attention maps alone. It is
-printed by `headscope check` and above tables, and stands at the top of a report, above an explorer's pictures, in the
-captions of figures, and in each result's description (`model.unseen`). Of small models, made from their configurations:
-
-| class | what is said | implicit maps: layers × heads | y − M v |
+| families | way in | stream | beside q and k |
 |---|---|---|---|
 """
 
-FOOT = """
-Softmax attention whose keys and values are made from latent vectors (MLA of DeepSeek, or of Kimi-Linear's layers that
-attend) has a map in every head, so nothing is said of it.
+UNSEEN = """
+Grouped keys are key heads that several query heads share. In the families *moved by padding*, an input has other
+attention beside a longer one.
+
+## Layers without a map
+
+Some models have layers that do not attend, or that mix tokens beside attention. `hs.load` finds them: layers without an attention call,
+and modules whose answer at one token changes with another token. One sentence names them, in `headscope check`, in reports, in captions and
+in `model.unseen`. Figures and pictures are of attention maps alone.
+
+Such models are: with linear attention Qwen3-Next, Qwen3.5, MiniMax, OLMo-Hybrid and Kimi-Linear; with state spaces Mamba 1 and 2, Bamba, Jamba,
+Granite 4, Nemotron-H, Falcon-H1 and Zamba 2; with recurrence RWKV, xLSTM and RecurrentGemma; with a convolution LFM2. The latent
+attention of DeepSeek (MLA) has a map in every head.
 
 ### Implicit maps
 
-Where what mixes tokens is linear in its values, given the input's keys, gates and decays, there is a matrix M of tokens
-with y = M v for each head: an *implicit map*. It has signs, and its rows need not sum to 1. `implicit=True` of
-`hs.capture`, `hs.view` and `hs.measure` (`--implicit` of `headscope view` and `measure`) gives it as a part of its own:
+Where what mixes tokens is linear in its values, each head has a matrix M of tokens with y = M v: an *implicit map*. It has signs, and its
+rows need not sum to 1. `implicit=True` of `hs.capture`, `hs.view` and `hs.measure` (`--implicit`) gives it as a part of its own:
 
 ```python
 import headscope as hs
@@ -76,61 +63,68 @@ maps.layers[0]                               # its shares |M| / Σ |M| of each r
 hs.view(model, inputs=ids, implicit=True)    # begins with M, blue above 0 and orange below
 ```
 
-M is made by running the mixer's own function on values that are 1 at one token and 0 elsewhere, and M v is compared
-with what it made of the input's own values: a layer is refused by its name where they differ by more than 1e-5 of Σ
-|M| |v| (and 4 times the rounding of the number format). The column y − M v is that difference. A layer takes tokens /
-dimensions more runs of the function (128 tokens by heads of 64: two); where each channel mixes alone (Mamba 1, RWKV,
-LFM2, RecurrentGemma) every channel is a head, and it takes a run a token. That was 4 times a forward pass of Mamba 2
-(24 heads of 64, 128 tokens), and 220 times one of Mamba 1 (1,536 channels). An input has at most 1,024 tokens, and a
-layer's maps at most 1.1 GB.
-
-What v is: of delta rules, Mamba 2 and lightning attention the values as their function gets them, after the short
-convolution before it, if any, which M leaves out. State spaces have the skip D on the diagonal of M, Mamba 1 its gate
-in the rows, LFM2's convolution both its gates, and xLSTM its normaliser; of RecurrentGemma v is what its input gate
-lets through, and M the decay alone. Known are the functions of transformers' files for gated delta rules, Kimi's delta
-attention, Mamba 1 and 2, RWKV, lightning attention and LFM2's convolution, whatever the model is called,
-RecurrentGemma's RG-LRU, and xLSTM as transformers writes it out (with the package xlstm it is another). All else keeps
-its sentence, with `implicit=True`, too. Gradients and norms are of attention only, as are all other analyses.
+- M comes from running the layer's own function on values that are 1 at one token and 0 elsewhere. M v is then compared with what the layer
+  made of its input. A layer is refused by name if they differ by more than 1e-5 of Σ |M| |v|.
+- v is what the function gets, so M leaves out a short convolution before it. M includes the skip D of state spaces, the gates of Mamba 1
+  and LFM2, and the normaliser of xLSTM. RecurrentGemma's v is what its input gate lets through.
+- All models above are known, whatever a model is called. Other layers keep their sentence.
+- Where each channel mixes alone (Mamba 1, RWKV, LFM2, RecurrentGemma), each channel is a head and takes a run a token: on 1,536
+  channels 220 times a forward pass. Otherwise it is a few passes.
+- An input has at most 1,024 tokens. Gradients, norms and all other analyses are of attention only.
 
 ## Padding
 
-In most families an input has the same attention alone and padded beside a longer one in a batch: of all above but those
-*moved by padding*, no weight changes by 1e-5. ConvBERT's convolution reads the tokens beside each, padding among them,
-and Funnel pools tokens with their neighbours. `hs.load` tries it with every model that reads tokens, whatever its name
-(`headscope check` prints what was found): the first half of a short text, alone and padded beside the whole. Where a
-weight or the output moves by more than 1e-4 (0.02 in half precision), every analysis reads its corpus in batches of
-inputs of one length, and results say so under `notes`. A padded batch that you give to `hs.capture(model, inputs=…)`
-runs as it is.
+`hs.load` tries whether padding moves attention, on half of a short text alone and beside the whole. If a weight or the output moves by more than 1e-4
+(0.02 in half precision), every analysis reads inputs of one length in a batch, and results say so under `notes`. A padded batch that you give to
+`hs.capture(model, inputs=…)` runs as it is.
 
 ## Modules of your own
 
-`hs.load((module, tokenizer))` gives a module what its `forward` names of ids, their mask and token types, as
-transformers' Trainer does, so a classifier of one's own around a BERT is read like any model. For one that takes
-other names, or more (labels, several sentences), say what: `hs.load((module, tokenizer), inputs={"tokens": ids,
-"masks": ones})` is checked on these, and `hs.capture` takes the same `inputs`. The transformer within can be loaded
-alone: `hs.load((module.bert, tokenizer))`.
+`hs.load((module, tokenizer))` gives a module what its `forward` names of ids, mask and token types. If yours takes other names, say
+what: `hs.load((module, tokenizer), inputs={"tokens": ids, "masks": ones})`, and `hs.capture` takes the same `inputs`. The transformer
+inside can be loaded alone: `hs.load((module.bert, tokenizer))`.
 
 ## Packed inputs
 
-In training several documents often stand in one row, with `position_ids` that begin anew at each. That alone keeps
-them apart in few calls: by default a causal model makes a cache, and then tokens see the documents before. `hs.capture`
-shows the call as it is, and warns where positions begin anew and a token sees one before that. Most causal models of
-transformers keep documents apart in `hs.capture(model, inputs={"input_ids": ids, "position_ids": positions,
-"use_cache": False})`, without an `attention_mask`, and all that take a mask of pairs do with `"attention_mask": apart`,
-booleans `[batch 1 query key]` that are true where a query sees a key. Layers without a map (above) are not held back by
-a mask of pairs.
+In training several documents often stand in one row, and `position_ids` begin anew at each. That alone seldom keeps them apart, and
+`hs.capture` warns where a token sees a document before. Most causal models keep documents apart with
+`inputs={"input_ids": ids, "position_ids": positions, "use_cache": False}` and no `attention_mask`. Models that take a mask of pairs
+keep them apart with `"attention_mask": apart`, booleans `[batch 1 query key]`; layers without a map pay no heed to it.
 
 ## Refused
 
-| family | class | why |
-|---|---|---|
+| family | why |
+|---|---|
+"""
+
+LOG_HEAD = """# The log of families of models
+
+Written by `python tools/models_table.py`, beside [docs/models.md](../docs/models.md). Each family is built small from its configuration, with random
+weights in float32, and reads a batch with padding of different lengths. Figures are largest absolute differences over
+queries that are no padding, of outputs relative to the output's size: of the weights from the model's own eager attention, of
+the softmax recomputed from the captured queries and keys, and of the output from that of the model's eager and fused kernels. A dash means
+that the family has no fused kernel. The two kernels of Falcon with ALiBi disagree with each other by as much as is printed.
+
+| family | class | way in | parts: layers × heads | weights | recomputed | output, eager | output, fused |
+|---|---|---|---|---|---|---|---|
+"""
+
+LOG_UNSEEN = """
+## Layers without a map
+
+Of small models: what is said of them, and how far M v of their implicit maps is from what the layer made.
+
+| class | what is said | implicit maps: layers × heads | y − M v |
+|---|---|---|---|
 """
 
 
 def families_in(page: Path) -> list[str]:
-    """The first column of the tables."""
-    rows = re.findall(r"^\| ([^|]+?) \| `", page.read_text(encoding="utf-8"), re.MULTILINE)
-    return [str(row) for row in rows]
+    """The families in the first column of a table of docs/models.md: captured, then refused."""
+    rows = re.findall(
+        r"^\| (.+?) \| (?:interface|trace|attends) ", page.read_text(encoding="utf-8"), re.MULTILINE
+    )
+    return [name for row in rows for name in str(row).split(", ")]
 
 
 def stream(model: Any, inputs: dict[str, Any]) -> str:
@@ -191,7 +185,7 @@ def main() -> None:
     from tests.helpers.families import CAPTURED, REFUSED, build
     from tests.helpers.hybrids import HYBRIDS, KNOWN
 
-    lines = [HEAD.format(captured=len(CAPTURED))]
+    log, groups = [LOG_HEAD], dict[tuple[str, ...], list[str]]()
     for family in CAPTURED:
         found = examine(family)
         parts = "; ".join(
@@ -207,20 +201,20 @@ def main() -> None:
         moved = ["moved by padding"] if model.same_length else []
         lacking = ["not all layers"] if model.unseen else []
         traits = ", ".join([*found.traits, *moved, *lacking])
-        told = stream(model, family.inputs)
-        lines.append(
-            f"| {family.name} | `{family.cls}` | {found.way} | {parts} | {figures} | {told} | {traits} |\n"
-        )
+        groups.setdefault((found.way, stream(model, family.inputs), traits), []).append(family.name)
+        log.append(f"| {family.name} | `{family.cls}` | {found.way} | {parts} | {figures} |\n")
+    log += [LOG_UNSEEN, *(hybrid_row(kind) for kind in KNOWN if HYBRIDS[kind][2])]
+    lines = [HEAD.format(captured=len(CAPTURED))]
+    lines += [f"| {', '.join(names)} | {' | '.join(group)} |\n" for group, names in groups.items()]
     lines.append(UNSEEN)
-    lines += [hybrid_row(kind) for kind in KNOWN if HYBRIDS[kind][2]]
-    lines.append(FOOT)
     for family in REFUSED:
         try:
             hs.load(build(family))
         except hs.errors.RefusedError as error:
-            reason = str(error).split(": ", 1)[1]
-            lines.append(f"| {family.name} | `{family.cls}` | {reason} |\n")
+            reason = str(error).split(": ", 1)[1].partition(") ")[2]
+            lines.append(f"| {family.name} | {reason} |\n")
     PAGE.write_text("".join(lines), encoding="utf-8")
+    LOG.write_text("".join(log), encoding="utf-8")
     print(f"{PAGE.relative_to(ROOT)}: {len(CAPTURED)} captured, {len(REFUSED)} refused")
 
 
