@@ -1,4 +1,4 @@
-"""Write docs/models.md: every family of models in the tests; and benchmarks/families.md: how exactly it is captured."""
+"""Write docs/models.md, every family of models in the tests, and benchmarks/families.md, how exactly it is captured."""
 
 from __future__ import annotations
 
@@ -13,17 +13,19 @@ PAGE, LOG = ROOT / "docs" / "models.md", ROOT / "benchmarks" / "families.md"
 
 HEAD = """# Models
 
-headscope captures the attention of {captured} families of transformers exactly: the tests build each one small, with random weights, and compare
-every weight of every head with the model's own eager attention. A model that is not on this page is captured as well if it
-passes the same checks when it is loaded; `headscope check MODEL` prints them. The figures of each family are in
-`benchmarks/families.md`.
+headscope captures the attention of {captured} families of transformers exactly: the tests build each one small, with
+random weights, and compare every weight of every head with the model's own eager attention. A model that is not on
+this page is captured as well if it passes the same checks when it is loaded; `headscope check MODEL` prints them. The
+figures of each family are in `benchmarks/families.md`.
 
-*Way in* says how attention is read. `interface`: the model takes its attention function from transformers, and gets headscope's. `trace`:
-headscope follows the operations from q·k to the softmax, which also works for modules that are not of transformers.
+*Way in* says how attention is read. `interface`: the model takes its attention function from transformers, and gets
+headscope's. `trace`: headscope follows the operations from q·k to the softmax, which also works for modules that are
+not of transformers.
 
-Some analyses follow the *residual stream*, the sum that all layers write to. Its column says which of them a family allows. `scores`:
-who wrote what a head reads (`reads`, `composition`). `logits`: what a head adds to the next token (`attribute`, copying roles).
-`weights`: heads from their weights alone (`writes`). `edges`: what one head hands to another (`patch --curve`).
+Some analyses follow the *residual stream*, the sum that all layers write to. Its column says which of them a family
+allows. `scores`: who wrote what a head reads (`reads`, `composition`). `logits`: what a head adds to the next token
+(`attribute`, copying roles). `weights`: heads from their weights alone (`writes`). `edges`: what one head hands to
+another (`patch --curve`).
 
 | families | way in | stream | beside q and k |
 |---|---|---|---|
@@ -35,18 +37,19 @@ attention beside a longer one.
 
 ## Layers without a map
 
-Some models have layers that do not attend, or that mix tokens beside attention. `hs.load` finds them: layers without an attention call,
-and modules whose answer at one token changes with another token. One sentence names them, in `headscope check`, in reports, in captions and
-in `model.unseen`. Figures and pictures are of attention maps alone.
+Some models have layers that do not attend, or that mix tokens beside attention. `hs.load` finds them: layers without
+an attention call, and modules whose answer at one token changes with another token. One sentence names them, in
+`headscope check`, in reports, in captions and in `model.unseen`. Figures and pictures are of attention maps alone.
 
-Such models are: with linear attention Qwen3-Next, Qwen3.5, MiniMax, OLMo-Hybrid and Kimi-Linear; with state spaces Mamba 1 and 2, Bamba, Jamba,
-Granite 4, Nemotron-H, Falcon-H1 and Zamba 2; with recurrence RWKV, xLSTM and RecurrentGemma; with a convolution LFM2. The latent
-attention of DeepSeek (MLA) has a map in every head.
+Such models are: with linear attention Qwen3-Next, Qwen3.5, MiniMax, OLMo-Hybrid and Kimi-Linear; with state spaces
+Mamba 1 and 2, Bamba, Jamba, Granite 4, Nemotron-H, Falcon-H1 and Zamba 2; with recurrence RWKV, xLSTM and
+RecurrentGemma; with a convolution LFM2. The latent attention of DeepSeek (MLA) has a map in every head.
 
 ### Implicit maps
 
-Where what mixes tokens is linear in its values, each head has a matrix M of tokens with y = M v: an *implicit map*. It has signs, and its
-rows need not sum to 1. `implicit=True` of `hs.capture`, `hs.view` and `hs.measure` (`--implicit`) gives it as a part of its own:
+Where what mixes tokens is linear in its values, each head has a matrix M of tokens with y = M v: an *implicit map*.
+It has signs, and its rows need not sum to 1. `implicit=True` of `hs.capture`, `hs.view` and `hs.measure`
+(`--implicit`) gives it as a part of its own:
 
 ```python
 import headscope as hs
@@ -63,33 +66,35 @@ maps.layers[0]                               # its shares |M| / Σ |M| of each r
 hs.view(model, inputs=ids, implicit=True)    # begins with M, blue above 0 and orange below
 ```
 
-- M comes from running the layer's own function on values that are 1 at one token and 0 elsewhere. M v is then compared with what the layer
-  made of its input. A layer is refused by name if they differ by more than 1e-5 of Σ |M| |v|.
-- v is what the function gets, so M leaves out a short convolution before it. M includes the skip D of state spaces, the gates of Mamba 1
-  and LFM2, and the normaliser of xLSTM. RecurrentGemma's v is what its input gate lets through.
+- M comes from running the layer's own function on values that are 1 at one token and 0 elsewhere. M v is then
+  compared with what the layer made of its input. A layer is refused by name if they differ by more than 1e-5 of Σ |M|
+  |v|.
+- v is what the function gets, so M leaves out a short convolution before it. M includes the skip D of state spaces,
+  the gates of Mamba 1 and LFM2, and the normaliser of xLSTM. RecurrentGemma's v is what its input gate lets through.
 - All models above are known, whatever a model is called. Other layers keep their sentence.
-- Where each channel mixes alone (Mamba 1, RWKV, LFM2, RecurrentGemma), each channel is a head and takes a run a token: on 1,536
-  channels 220 times a forward pass. Otherwise it is a few passes.
+- Where each channel mixes alone (Mamba 1, RWKV, LFM2, RecurrentGemma), each channel is a head and takes a run a
+  token: on 1,536 channels 220 times a forward pass. Otherwise it is a few passes.
 - An input has at most 1,024 tokens. Gradients, norms and all other analyses are of attention only.
 
 ## Padding
 
-`hs.load` tries whether padding moves attention, on half of a short text alone and beside the whole. If a weight or the output moves by more than 1e-4
-(0.02 in half precision), every analysis reads inputs of one length in a batch, and results say so under `notes`. A padded batch that you give to
-`hs.capture(model, inputs=…)` runs as it is.
+`hs.load` tries whether padding moves attention, on half of a short text alone and beside the whole. If a weight or
+the output moves by more than 1e-4 (0.02 in half precision), every analysis reads inputs of one length in a batch, and
+results say so under `notes`. A padded batch that you give to `hs.capture(model, inputs=…)` runs as it is.
 
 ## Modules of your own
 
-`hs.load((module, tokenizer))` gives a module what its `forward` names of ids, mask and token types. If yours takes other names, say
-what: `hs.load((module, tokenizer), inputs={"tokens": ids, "masks": ones})`, and `hs.capture` takes the same `inputs`. The transformer
-inside can be loaded alone: `hs.load((module.bert, tokenizer))`.
+`hs.load((module, tokenizer))` gives a module what its `forward` names of ids, mask and token types. If yours takes
+other names, say what: `hs.load((module, tokenizer), inputs={"tokens": ids, "masks": ones})`, and `hs.capture` takes
+the same `inputs`. The transformer inside can be loaded alone: `hs.load((module.bert, tokenizer))`.
 
 ## Packed inputs
 
-In training several documents often stand in one row, and `position_ids` begin anew at each. That alone seldom keeps them apart, and
-`hs.capture` warns where a token sees a document before. Most causal models keep documents apart with
-`inputs={"input_ids": ids, "position_ids": positions, "use_cache": False}` and no `attention_mask`. Models that take a mask of pairs
-keep them apart with `"attention_mask": apart`, booleans `[batch 1 query key]`; layers without a map pay no heed to it.
+In training several documents often stand in one row, and `position_ids` begin anew at each. That alone seldom keeps
+them apart, and `hs.capture` warns where a token sees a document before. Most causal models keep documents apart with
+`inputs={"input_ids": ids, "position_ids": positions, "use_cache": False}` and no `attention_mask`. Models that take a
+mask of pairs keep them apart with `"attention_mask": apart`, booleans `[batch 1 query key]`; layers without a map pay
+no heed to it.
 
 ## Refused
 
@@ -99,11 +104,12 @@ keep them apart with `"attention_mask": apart`, booleans `[batch 1 query key]`; 
 
 LOG_HEAD = """# The log of families of models
 
-Written by `python tools/models_table.py`, beside [docs/models.md](../docs/models.md). Each family is built small from its configuration, with random
-weights in float32, and reads a batch with padding of different lengths. Figures are largest absolute differences over
-queries that are no padding, of outputs relative to the output's size: of the weights from the model's own eager attention, of
-the softmax recomputed from the captured queries and keys, and of the output from that of the model's eager and fused kernels. A dash means
-that the family has no fused kernel. The two kernels of Falcon with ALiBi disagree with each other by as much as is printed.
+Written by `python tools/models_table.py`, beside [docs/models.md](../docs/models.md). Each family is built small from
+its configuration, with random weights in float32, and reads a batch with padding of different lengths. Figures are
+largest absolute differences over queries that are no padding, of outputs relative to the output's size: of the
+weights from the model's own eager attention, of the softmax recomputed from the captured queries and keys, and of the
+output from that of the model's eager and fused kernels. A dash means that the family has no fused kernel. The two
+kernels of Falcon with ALiBi disagree with each other by as much as is printed.
 
 | family | class | way in | parts: layers × heads | weights | recomputed | output, eager | output, fused |
 |---|---|---|---|---|---|---|---|
