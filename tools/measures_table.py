@@ -1,4 +1,4 @@
-"""Write docs/measures.md: every measure, from its definition, with an example worked out on paper.
+"""Write docs/measures.md, every measure from its definition, and benchmarks/measures.md, each worked out on paper.
 
 python tools/measures_table.py            write it
 python tools/measures_table.py --check    exit 1 when it is out of date
@@ -7,7 +7,6 @@ python tools/measures_table.py --check    exit 1 when it is out of date
 from __future__ import annotations
 
 import inspect
-import re
 import sys
 from pathlib import Path
 
@@ -21,10 +20,9 @@ from headscope.measures.measure import Measure
 from headscope.models.perceive import WHAT
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "measures.md"
+PAGE, LOG = ROOT / "docs" / "measures.md", ROOT / "benchmarks" / "measures.md"
 MOST_TERMS = 6
 """Longer sums are cut short."""
-COLUMNS = "| measure | what it is | unit | source | worked out |"
 
 PIECES = ["[CLS]", "walk", "walk", "##er", ",", "[SEP]", "Walk", "walk", "[SEP]"]
 TENTHS = """
@@ -74,8 +72,8 @@ ANSWER_TENTHS = """
 
 HEAD = """# Measures
 
-Each measure is a figure of every head: a statistic of single rows of its attention maps, averaged over the rows that
-count. This page is written by `python tools/measures_table.py` from the definitions that the program runs.
+A measure is a figure of every head. It is taken of single rows of a head's attention map (a row is what one token
+gives to all keys), and averaged over the rows that count.
 
 ```python
 import headscope as hs
@@ -84,102 +82,56 @@ hs.measure(model, corpus, measures=["patterns", "entropy", "to_punctuation"])
 hs.roles(model, hs.corpora.builtin())                                # what each head does
 ```
 
-On the command line, `headscope measure CORPUS --measures patterns,entropy,to_punctuation -o FILE` and
-`headscope roles CORPUS -o FILE`.
+On the command line: `headscope measure CORPUS --measures patterns,entropy,to_punctuation -o FILE`.
 
-**Averaging unit.** A figure is a mean over tokens: all rows that count, of all inputs, weigh the same. With
-`by="document"` it is a mean of documents' means; the preset `clark2019` takes the mean of inputs' means. Tokens are
-pieces; on `maps.words()` they are words. Each figure `m` comes with `m_se`, its standard error of the
-jackknife over documents, `m_n`, the number of rows, `m_documents`, how many documents of one size would tell as much,
-and `m_chance`, what uniform attention over the visible keys gives in the same rows.
+- **Averages** are over tokens: all rows that count weigh the same. `by="document"` averages the means of documents,
+  the preset `clark2019` the means of inputs. Tokens are pieces, and on `maps.words()` words.
+- **Beside each figure `m`** stand `m_se`, its standard error (a jackknife over documents), `m_n`, the number of rows,
+  `m_documents`, the documents that they count as, and `m_chance`, what uniform attention over the visible keys gives
+  in the same rows.
+- **What a query can see** is what the model's mask says, by layer and head. A row that sees none of the keys that are
+  meant does not count, so `m_n` may differ by layer and head.
+- **Units.** A figure is a share, from 0 to 1, unless the table says otherwise. Entropies are in nats.
+- **Sources.** `measure.cite()` prints BibTeX. "Own" means that headscope defines the measure.
 
-**Visible keys.** What a query can see is what the model's own mask says: tokens so far, a window, a chunk, for each
-layer and, where they differ, each head. Zeros of the weights say nothing of it. Rows that see none of the keys that are
-meant do not count, so `m_n` may differ by layer and head; `m_chance` is by layer, and by head where heads do not see
-the same.
+Each measure is worked out on paper, on a small map, in `benchmarks/measures.md`.
 
-**Units.** A *share* is a part of a row's attention, 0 to 1, or of the rows, where it says so; entropies are in nats.
+## All measures
 
-**Sources.** `measure.cite()` prints BibTeX. The variables of a dataset carry the keys in `attrs["cites"]`.
+A *word* is a run of pieces of one word, in any case, without punctuation. A *sentence* or *text* is text A or B of
+the input. A *patch* is a token that stands for an area of a picture, a *frame* one that stands for a stretch of a
+sound. The group `synthetic` is meant for repeated random tokens
+(`headscope.analyses.roles.run.repeated_tokens(model)`), which `hs.roles` makes. It also marks each input's rarest
+tokens, which `rare_word` needs. In `answers` and `conversation` the rows are words that `headscope.generate` wrote or
+that a log marks. For gradients `--objective` says what L is.
 
-## The examples
-
-Examples are worked out on two maps of one head. A pair of texts, seen both ways (in tenths; a row is a query):
-
-{pair}
-
-and repeated tokens in a causal model:
-
-{copies}
-
-In the first, `##er` is taken for the rarest token and the comma for the next.
-
-Those of pictures and sounds are worked out on one of two rows of three patches of 10 × 10 pixels behind `[CLS]`:
-
-{grid}
-
-on frames of 0.06 s, of which the sound fills three:
-
-{frames}
-
-and on a model that was given a picture of two patches, was asked *What ?*, and wrote *a cat*:
-
-{answer}
+| measure | what it is | source | group |
+|---|---|---|---|
 """
 
-INTRODUCTIONS = {
-    "surface": "Where a head looks by position and by kind of token, and how broadly: Clark et al. 2019, section 3.",
-    "patterns": 'The patterns of Vig\'s "Deconstructing BERT" (next and previous token are in the group above), how '
-    "far heads look, and attention sinks. A *word* is a run of pieces of one word, in any case, and no punctuation; a "
-    "*sentence* is a text (A or B) of the input.",
-    "confidence": "What the largest weight of a row says: Voita et al. 2019. The rarest tokens of each input are "
-    "marked by a first pass over the corpus (`headscope.runs.rare.with_rarest`); `hs.roles` makes it. The paper's "
-    "syntactic heads need trees, and are not among these.",
-    "synthetic": "What a head does by matching tokens, for "
-    "`headscope.analyses.roles.run.repeated_tokens(model)`; the "
-    "definitions hold for any text.",
-    "conversation": "Whether a head looks at what it was given or at its own words, in answers: tokens that "
-    "`headscope.generate` wrote, or that a log's `token_ids` name, else what the `assistant` says in a conversation. "
-    "In the example the second `a b` was generated.",
-    "pictures": "How far a head looks on a picture, and in which direction. A *patch* is a token that stands for an "
-    "area of it. What goes to `[CLS]` is `cls`, what goes to registers `to_register`; of a corpus of pictures these "
-    "are measured, too, with `current`, `entropy` and `largest`.",
-    "sounds": "How far a head looks in a sound. A *frame* is a token that stands for a stretch of it; those that begin "
-    "after its end, with which a window of one length is filled, are none. The heads that align words with sound, "
-    "`headscope align`, are told in [pictures and sound](pictures.md#sound).",
-    "answers": "Where a model of texts and pictures looks as it writes. The rows are those of words that "
-    "`headscope.generate` wrote; where nothing was generated, of the words after the picture. Chance is the share of "
-    "the keys so far.",
-    "gradients": "How much the model's output depends on attention to each kind of token, figure 3 of Clark et al.: "
-    "the size of ∂L/∂α by one weight, so that kinds of many and of few tokens compare. `--objective` says what L is. "
-    "The examples take the tenths above for sizes of gradients.",
-}
-
-FAMILIES = """## Any offset, any class of tokens
+FAMILIES = """
+## Any offset, any class of tokens
 
 | name | what it is |
 |---|---|
 | `offset-2`, `offset+3` | the weight that a token gives to the one so many places before or after it |
 | `offset-8..-5`, `offset+3..+4` | the share that goes to tokens so many places away, the first of the input left out |
 | `tokens2..4`, `tokens5..` | the share that goes to these tokens of the input, counted from 1 |
-| `to_<class>` | the mass that tokens give to a class of tokens |
-| `<class>_to_<class>` | the same of the tokens of a class, as in `noun_to_sep` |
-| `not_<class>_to_<class>` | the same of all tokens but those of a class, as in `not_noun_to_sep` |
+| `to_<class>` | the share that tokens give to a class of tokens |
+| `<class>_to_<class>` | the same from the tokens of a class, as in `noun_to_sep` |
+| `not_<class>_to_<class>` | the same from all other tokens, as in `not_noun_to_sep` |
 
-Classes are `first`, `special`, `sep`, `cls`, `bos`, `eos`, `punctuation`, and in lower case the tags of a treebank, or
-of `tags` beside `words` in JSON lines; of pictures and sounds `patch`, `register`, `image` and `frame`.
+Classes are `first`, `special`, `sep`, `cls`, `bos`, `eos`, `punctuation`, and in lower case the tags of a treebank,
+or of `tags` beside `words` in JSON lines. Of pictures and sounds they are `patch`, `register`, `image` and `frame`.
+`gradient_` and `norm_` before a name give the same of [gradients and norms](importance.md#gradients-norms-and-gates).
 
-## Attention variability
-
-`hs.contribution.variability(model, corpus)`: how much attention among the first 10 tokens differs between inputs, which
-two passes over the corpus tell: `Σₓ Σᵢ Σⱼ |αᵢⱼ(x) − ᾱᵢⱼ| / (2 Σₓ Σᵢ Σⱼ αᵢⱼ(x))`, ᾱ the mean over inputs x
-(Vig & Belinkov 2019).
-0 where attention depends on position alone, up to 1 where on the words alone. Example: one row gives (1, 0) in one
-input and (0, 1) in another: ᾱ = (½, ½), and (½ + ½ + ½ + ½) / (2 · 2) = 0.5.
+`hs.contribution.variability(model, corpus)` says how much attention among the first 10 tokens differs between inputs
+(Vig & Belinkov 2019): `Σₓ Σᵢ Σⱼ |αᵢⱼ(x) − ᾱᵢⱼ| / (2 Σₓ Σᵢ Σⱼ αᵢⱼ(x))`, with ᾱ the mean over inputs x. It is 0 where
+attention depends on position alone, and up to 1 where it depends on the words alone.
 
 ## Your own measure
 
-A function of pairs says what a weight between two tokens is worth; a function of rows gets whole rows.
+A function of pairs says what a weight between two tokens is worth:
 
 ```python
 # again.py
@@ -192,28 +144,63 @@ def again(tokens, queries):                   # -> [query key]
     return (np.arange(len(tokens)) < queries[:, None]) & (pieces == pieces[queries, None])
 ```
 
-`hs.measure(model, corpus, measures=["entropy", again])`, or `headscope measure --measures entropy,again.py:again`.
+Call `hs.measure(model, corpus, measures=["entropy", again])`, or `headscope measure --measures
+entropy,again.py:again`. A row counts where it sees one of its pairs. A function of whole rows is an `hs.row_measure`;
+if it names an argument `visible` after `weights, tokens, queries`, it is given which keys each query can see, `[head
+query key]` or `[1 query key]`.
 
-Pairs that a query cannot see need no thought: they have weight 0, and a row counts where it sees one of its pairs. A
-function of whole rows (`hs.row_measure`) that names an argument `visible`, after `weights, tokens, queries`, is given
-there which keys each query can see, `[head query key]`, or `[1 query key]` where heads agree.
 """
 
 ROLES_HEAD = """## Roles
 
-`hs.roles(model, corpus)` says what each head does. A head has a role when its score is above the bar. The bar is the
-threshold, or a quarter of the way from chance to 1, whichever is more (*broad*: uniform entropy − ln 1.5). Chance is
+`hs.roles(model, corpus)` says what each head does. A head has a role when its score is surely above the threshold, or
+above a quarter of the way from chance to 1, if that is more (*broad*: above uniform entropy − ln 1.5). Chance is
 uniform attention; for roles that name tokens of texts it is what the head's own offsets score, if that is more. p is
-one-sided and q is p after Benjamini and Hochberg over all heads and the roles of a family (position, marks, words,
-the sentence, breadth, copies). Roles with q ≤ 0.05 are named; a head without any has one row, `none`. A role that
-uniform attention itself has to more than 0.9 is not tested. How often these tests err: [statistics](statistics.md).
+one-sided, and q is p after Benjamini and Hochberg over all heads and the roles of a family. A role with q ≤ 0.05 is
+named, and a head without one is called `none`. A role that uniform attention itself has to more than 0.9 is not
+tested. [How often these tests err](statistics.md).
 
-Where the first token of a causal head is a sink, each role of texts is also tested *off the sink*, with the sink's
-mass taken out. "§3.1" is Clark et al. 2019, who count a head of the next or the previous token where more than half
-of the attention goes there.
+Half of the attention is the threshold by which Clark et al. 2019, §3.1, count heads. A causal head whose first token is a
+sink is tested *off the sink* as well, without the sink's share. Some roles need more than their measure:
 
-| role | measure | threshold | why | not named beside | models | inputs |
-|---|---|---|---|---|---|---|
+- *induction*: the head raises the logit of the token that followed an earlier copy (Olsson et al. 2022). *Anti-induction*: it
+  lowers that logit (McDougall et al. 2023). *Prefix matching*: it does neither.
+- *copy suppression*: where the head looks, it lowers what was predicted (after McDougall et al. 2023).
+- *sink*: inputs have at least 128 tokens (Gu et al. 2024). *Retrieval*: a needle far back is copied (Wu et al. 2024).
+- *artefacts*: patches whose norm is far above the rest (Darcet et al. 2024).
+
+| role | measure | threshold | inputs | not named beside |
+|---|---|---|---|---|
+"""
+
+LOG_HEAD = """# The log of measures
+
+Written by `python tools/measures_table.py`, beside [docs/measures.md](../docs/measures.md): each measure worked out
+on a map of one head. A pair of texts, seen both ways (in tenths; a row is a query). `##er` is taken for the rarest
+token and the comma for the next:
+
+{pair}
+
+Repeated tokens in a causal model; for `lookback` the second `a b` was generated:
+
+{copies}
+
+Two rows of three patches of 10 × 10 pixels behind `[CLS]`:
+
+{grid}
+
+Frames of 0.06 s, of which the sound fills three:
+
+{frames}
+
+A model that was given a picture of two patches, was asked *What ?*, and wrote *a cat*:
+
+{answer}
+
+Gradients take the tenths for their sizes.
+
+| measure | worked out |
+|---|---|
 """
 
 
@@ -348,59 +335,52 @@ def worked_out(measure: Measure, group: str) -> str:
 
 
 def row(measure: Measure, group: str) -> str:
-    """One measure's row of the table of its group."""
-    text = " ".join(f"{measure.description} {more(measure)}".split()).replace("|", "\\|")
-    source = "headscope’s own" if measure.source is None else measure.source
-    cells = (f"`{measure.name}`", text, measure.units or "its own", source)
-    return f"| {' | '.join((*cells, worked_out(measure, group)))} |"
+    """One measure's row of the page."""
+    units = f"In {measure.units}." if measure.units not in ("share", "tokens", None) else ""
+    text = " ".join(f"{measure.description} {more(measure)} {units}".split()).replace("|", "\\|")
+    return f"| `{measure.name}` | {text} | {measure.source or 'own'} | `{group}` |\n"
 
 
-def generate() -> str:
-    parts = [
-        HEAD.format(
-            pair=drawn(EXAMPLES[0]()),
-            copies=drawn(repeated()),
-            grid=drawn(on_grid()),
-            frames=drawn(on_frames()),
-            answer=drawn(of_answer()),
-        )
-    ]
+def generate() -> dict[Path, str]:
+    """The page and the log."""
+    page, log = (
+        [HEAD],
+        [
+            LOG_HEAD.format(
+                pair=drawn(EXAMPLES[0]()),
+                copies=drawn(repeated()),
+                grid=drawn(on_grid()),
+                frames=drawn(on_frames()),
+                answer=drawn(of_answer()),
+            )
+        ],
+    )
     for group, measures in GROUPS.items():
-        parts.append(f"## Group `{group}`\n\n{INTRODUCTIONS.get(group, '')}".rstrip() + "\n")
-        rows = [row(measure, group) for measure in measures.values()]
-        parts.append("\n".join([COLUMNS, "|---|---|---|---|---|", *rows]) + "\n")
-    parts.append(FAMILIES)
-    table = ROLES_HEAD
+        page += [row(measure, group) for measure in measures.values()]
+        log += [f"| `{name}` | {worked_out(measure, group)} |\n" for name, measure in measures.items()]
+    page += [FAMILIES, ROLES_HEAD]
     for role in ROLES:
         if role.name.endswith("off the sink"):
             continue
-        why = role.why.replace(
-            "more than half of the attention, as Clark et al. 2019, §3.1, count heads of the next and previous token",
-            "more than half (§3.1)",
-        )
-        models = "causal" if role.causal else "all"
         limit = f"{role.threshold:.2g}" if role.measure != "entropy" else "2/3 of the visible tokens"
-        beside = ", ".join(role.unless) or "–"
-        inputs = ", ".join(WHAT[kind] for kind in role.kinds)
-        table += f"| {role.name} | `{role.measure}` | {limit} | {why} | {beside} | {models} | {inputs} |\n"
-    parts.append(table)
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(parts))
+        inputs = ", ".join(["causal"] * role.causal + [WHAT[kind] for kind in role.kinds])
+        page.append(f"| {role.name} | `{role.measure}` | {limit} | {inputs} | {', '.join(role.unless)} |\n")
+    return {PAGE: "".join(page), LOG: "".join(log)}
 
 
 def main(arguments: list[str]) -> int:
-    text = generate()
-    if arguments == ["--check"]:
-        if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != text:
+    if arguments not in ([], ["--check"]):
+        print(__doc__, file=sys.stderr)
+        return 2
+    for path, text in generate().items():
+        if not arguments:
+            path.write_text(text, encoding="utf-8")
+        elif not path.exists() or path.read_text(encoding="utf-8") != text:
             print(
-                f"{PAGE.relative_to(ROOT)} is out of date: run python tools/measures_table.py",
+                f"{path.relative_to(ROOT)} is out of date: run python tools/measures_table.py",
                 file=sys.stderr,
             )
             return 1
-        return 0
-    if arguments:
-        print(__doc__, file=sys.stderr)
-        return 2
-    PAGE.write_text(text, encoding="utf-8")
     return 0
 
 

@@ -24,25 +24,27 @@ def test_the_page_is_up_to_date(
 ) -> None:
     assert tool.main(["--check"]) == 0, "run python tools/measures_table.py"
     monkeypatch.setattr(tool, "ROOT", tmp_path)
-    monkeypatch.setattr(tool, "PAGE", tmp_path / "measures.md")
+    for name in ("PAGE", "LOG"):
+        monkeypatch.setattr(tool, name, tmp_path / f"{name}.md")
     assert tool.main(["--check"]) == 1
-    assert "measures.md is out of date" in capsys.readouterr().err
+    assert "PAGE.md is out of date" in capsys.readouterr().err
     assert tool.main([]) == 0
     assert tool.main(["--check"]) == 0
     assert tool.main(["--wrong"]) == 2
 
 
 def test_every_measure_and_role_is_there_and_examples_add_up() -> None:
-    page = tool.generate()
+    page, log = tool.generate().values()
     for group in GROUPS.values():
         for name, measure in group.items():
             line = page.split(f"\n| `{name}` | ")[1].split("\n")[0]
             assert line.startswith(measure.description)
-            assert f" | {measure.source or 'headscope’s own'} | " in line
+            assert f" | {measure.source or 'own'} | " in line
+            assert f"\n| `{name}` | " in log
     for role in ROLES:
         told = f"| {role.name} | `{role.measure}` |" in page
         assert told != role.name.endswith(", off the sink")
-    sums = re.findall(r"\| \(([\d. +]+)\) / (\d+) [=≈] ([\d.]+) ", page)
+    sums = re.findall(r"\| \(([\d. +]+)\) / (\d+) [=≈] ([\d.]+) ", log)
     assert len(sums) > 20
     for terms, count, value in sums:
         numbers = [float(term) for term in terms.split(" + ")]
@@ -57,9 +59,9 @@ def test_a_measure_without_a_row_on_the_maps_of_the_page_brings_its_own() -> Non
     weights = np.array([[0.5, 0.3, 0.2], [0.1, 0.6, 0.3], [0.2, 0.2, 0.6]])[None, None]
     alone = pair_measure("digits", "Mean mass on digits.")(digits)
     with pytest.raises(ValueError, match="measure digits: no map of the page has a row for it"):
-        tool.row(alone, "a new group")
+        tool.worked_out(alone, "a new group")
     own = {pieces: hs.wrap(weights, pieces.split()) for pieces in ("the 7 cats", "the seven cats")}
     shown = replace(alone, example=lambda: own["the 7 cats"])
-    assert "(0.3 + 0.6 + 0.2) / 3 ≈ 0.367 (in a map of its own)" in tool.row(shown, "a new group")
+    assert "(0.3 + 0.6 + 0.2) / 3 ≈ 0.367 (in a map of its own)" in tool.worked_out(shown, "a new group")
     with pytest.raises(ValueError, match="measure digits: its example has no row for it"):
-        tool.row(replace(alone, example=lambda: own["the seven cats"]), "a new group")
+        tool.worked_out(replace(alone, example=lambda: own["the seven cats"]), "a new group")
