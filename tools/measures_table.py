@@ -86,11 +86,11 @@ On the command line: `headscope measure CORPUS --measures patterns,entropy,to_pu
 
 - **Averages** are over tokens: all rows that count weigh the same. `by="document"` averages the means of documents,
   the preset `clark2019` the means of inputs. Tokens are pieces, and on `maps.words()` words.
-- **Beside each figure `m`** stand `m_se`, its standard error (a jackknife over documents), `m_n`, the number of rows,
-  `m_documents`, the documents that they count as, and `m_chance`, what uniform attention over the visible keys gives
-  in the same rows.
-- **What a query can see** is what the model's mask says, by layer and head. A row that sees none of the keys that are
-  meant does not count, so `m_n` may differ by layer and head.
+- **Beside each figure `m`** stand `m_se`, its standard error (a jackknife over documents), `m_n`, the number of
+  rows, `m_documents`, the documents that they count as, and `m_chance`, what uniform attention over the visible keys
+  gives in the same rows.
+- **What a query can see** is what the model's mask says, by layer and head. A row that sees none of the keys that
+  are meant does not count, so `m_n` may differ by layer and head.
 - **Units.** A figure is a share, from 0 to 1, unless the table says otherwise. Entropies are in nats.
 - **Sources.** `measure.cite()` prints BibTeX. "Own" means that headscope defines the measure.
 
@@ -102,8 +102,8 @@ A *word* is a run of pieces of one word, in any case, without punctuation. A *se
 the input. A *patch* is a token that stands for an area of a picture, a *frame* one that stands for a stretch of a
 sound. The group `synthetic` is meant for repeated random tokens
 (`headscope.analyses.roles.run.repeated_tokens(model)`), which `hs.roles` makes. It also marks each input's rarest
-tokens, which `rare_word` needs. In `answers` and `conversation` the rows are words that `headscope.generate` wrote or
-that a log marks. For gradients `--objective` says what L is.
+tokens, which `rare_word` needs. In `answers` and `conversation` the rows are words that `headscope.generate` wrote
+or that a log marks. For gradients `--objective` says what L is.
 
 | measure | what it is | source | group |
 |---|---|---|---|
@@ -123,7 +123,8 @@ FAMILIES = """
 
 Classes are `first`, `special`, `sep`, `cls`, `bos`, `eos`, `punctuation`, and in lower case the tags of a treebank,
 or of `tags` beside `words` in JSON lines. Of pictures and sounds they are `patch`, `register`, `image` and `frame`.
-`gradient_` and `norm_` before a name give the same of [gradients and norms](importance.md#gradients-norms-and-gates).
+`gradient_` and `norm_` before a name give the same (but no entropy) of [gradients and
+norms](importance.md#gradients-norms-and-gates).
 
 `hs.contribution.variability(model, corpus)` says how much attention among the first 10 tokens differs between inputs
 (Vig & Belinkov 2019): `Σₓ Σᵢ Σⱼ |αᵢⱼ(x) − ᾱᵢⱼ| / (2 Σₓ Σᵢ Σⱼ αᵢⱼ(x))`, with ᾱ the mean over inputs x. It is 0 where
@@ -145,28 +146,29 @@ def again(tokens, queries):                   # -> [query key]
 ```
 
 Call `hs.measure(model, corpus, measures=["entropy", again])`, or `headscope measure --measures
-entropy,again.py:again`. A row counts where it sees one of its pairs. A function of whole rows is an `hs.row_measure`;
-if it names an argument `visible` after `weights, tokens, queries`, it is given which keys each query can see, `[head
-query key]` or `[1 query key]`.
+entropy,again.py:again`. A row counts where it sees one of its pairs. A function of whole rows is an
+`hs.row_measure`; if it names an argument `visible` after `weights, tokens, queries`, it is given which keys each
+query can see, `[head query key]` or `[1 query key]`.
 
 """
 
 ROLES_HEAD = """## Roles
 
-`hs.roles(model, corpus)` says what each head does. A head has a role when its score is surely above the threshold, or
-above a quarter of the way from chance to 1, if that is more (*broad*: above uniform entropy − ln 1.5). Chance is
+`hs.roles(model, corpus)` says what each head does. A head has a role when its score is surely above the threshold,
+or above a quarter of the way from chance to 1, if that is more (*broad*: above uniform entropy − ln 1.5). Chance is
 uniform attention; for roles that name tokens of texts it is what the head's own offsets score, if that is more. p is
 one-sided, and q is p after Benjamini and Hochberg over all heads and the roles of a family. A role with q ≤ 0.05 is
 named, and a head without one is called `none`. A role that uniform attention itself has to more than 0.9 is not
 tested. [How often these tests err](statistics.md).
 
-Half of the attention is the threshold by which Clark et al. 2019, §3.1, count heads. A causal head whose first token is a
-sink is tested *off the sink* as well, without the sink's share. Some roles need more than their measure:
+Half of the attention is the threshold by which Clark et al. 2019, §3.1, count heads. A causal head whose first token
+is a sink is tested *off the sink* as well, without the sink's share. Some roles need more than their measure:
 
-- *induction*: the head raises the logit of the token that followed an earlier copy (Olsson et al. 2022). *Anti-induction*: it
-  lowers that logit (McDougall et al. 2023). *Prefix matching*: it does neither.
+- *induction*: the head raises the logit of the token that followed an earlier copy (Olsson et al. 2022).
+  *Anti-induction*: it lowers that logit (McDougall et al. 2023). *Prefix matching*: it does neither.
 - *copy suppression*: where the head looks, it lowers what was predicted (after McDougall et al. 2023).
-- *sink*: inputs have at least 128 tokens (Gu et al. 2024). *Retrieval*: a needle far back is copied (Wu et al. 2024).
+- *sink*: inputs have at least 128 tokens (Gu et al. 2024). *Retrieval*: a needle far back is copied (Wu et al.
+  2024).
 - *artefacts*: patches whose norm is far above the rest (Darcet et al. 2024).
 
 | role | measure | threshold | inputs | not named beside |
