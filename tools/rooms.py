@@ -43,7 +43,7 @@ TORCH_FREE = {"core", "statistics", "corpora", "measures", "views", "console", "
 TORCH_FREE_FILES = {"statistics", "section", "examples", "figure", "command", "__init__"}
 """Files of an analysis that import neither torch nor transformers themselves."""
 
-_DRAWN = "<!-- {0}: python tools/rooms.py -->\n{1}<!-- end of {0} -->"
+_BEGIN, _END = "<!-- rooms: python tools/rooms.py -->\n", "<!-- end of rooms -->"
 
 
 def modules() -> dict[str, Path]:
@@ -149,59 +149,20 @@ def find_circle(graph: Mapping[str, set[str]]) -> list[str]:
 
 
 def picture() -> str:
-    """The rooms from the roof down: their files, the lines of code in them, and what they import."""
+    """The rooms from the roof down, and what each imports."""
     known = modules()
     lines: list[str] = []
     for name in reversed(ROOMS):
-        inside = {module: path for module, path in known.items() if room(module) == name}
-        below = {room(other) for path in inside.values() for other in imports(path, known)[0] - {"__init__"}}
-        shown = sorted({_part(module, name) for module in inside} - {""})
-        lines.append(f"{name:<10} {_wrapped(shown)}")
-        if order := [other for other in ROOMS if other in below - {name}]:
-            lines.append(f"{'':<10} └─ {' '.join(order)}")
-    return "\n".join(lines) + "\n"
-
-
-def _part(module: str, name: str) -> str:
-    parts = module.split(".")
-    if parts[0] != name:  # a file that stands alone
-        return module.replace("__init__", "headscope")
-    return parts[1] if parts[1:] else ""
-
-
-def _wrapped(words: list[str]) -> str:
-    lines = [""]
-    for word in words:
-        if len(lines[-1]) + len(word) > 100:
-            lines.append("")
-        lines[-1] += f"{word} "
-    return f"\n{'':<11}".join(line.rstrip() for line in lines)
-
-
-def table() -> str:
-    """The analyses, from their records."""
-    sys.path.insert(0, str(ROOT / "src"))
-    from headscope.analyses import analyses
-
-    lines = ["| analysis | function | command | sections of the report | result |", "|---|---|---|---|---|"]
-    for one in analyses().values():
-        sections = " ".join(f"`{entry.name}`" for entry in one.sections)
-        command = f"`headscope {one.command}`" if one.command else ""
-        result = ", ".join(
-            name for name in ("estimate", "table", "figure", "view", "merge") if getattr(one, name)
-        )
-        lines.append(f"| {one.name} | `{one.function}` | {command} | {sections} | {result} |")
+        inside = [path for module, path in known.items() if room(module) == name]
+        below = {room(other) for path in inside for other in imports(path, known)[0] - {"__init__"}} - {name}
+        lines.append(f"{name:<10} {' '.join(other for other in ROOMS if other in below)}".rstrip())
     return "\n".join(lines) + "\n"
 
 
 def drawn(text: str) -> str:
-    """The page with the picture and the table of now."""
-    for name, body in (("rooms", f"```\n{picture()}```\n"), ("analyses", table())):
-        pattern = _DRAWN.format(name, "BODY").replace("BODY", ".*?")
-        text = re.sub(
-            pattern, lambda _, name=name, body=body: _DRAWN.format(name, body), text, flags=re.DOTALL
-        )
-    return text
+    """The page with the picture of now."""
+    body = f"{_BEGIN}```text\n{picture()}```\n{_END}"
+    return re.sub(f"{_BEGIN}.*?{_END}", lambda _: body, text, flags=re.DOTALL)
 
 
 def main(arguments: list[str]) -> int:
