@@ -211,7 +211,7 @@ def roles(
     passes tell what these heads do off it: roles whose name ends so are of the attention with the first token taken
     out, put to sum to 1 again.
 
-    On pictures and sounds heads have other roles (docs/pictures.md); pictures are read three times, as artefacts are
+    On pictures and sounds heads have other roles (docs/measures.md); pictures are read three times, as artefacts are
     told first.
 
     Args:
