@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import pickle
 from pathlib import Path
@@ -16,7 +15,7 @@ import xarray as xr
 import headscope as hs
 from headscope.analyses import result as results
 from headscope.analyses.compare.training.run import Training
-from headscope.analyses.result import Result, returns_result
+from headscope.analyses.result import Result
 from headscope.errors import InputError
 from headscope.models import Model
 from headscope.views.blocks import FEW, rows_of
@@ -84,15 +83,6 @@ def test_a_notebook_shows_the_run_the_first_rows_and_the_dataset_folded() -> Non
 def test_a_result_is_called_what_its_package_says() -> None:
     for name, called in (("relation", "Dependency relations"), ("retrieval", "Which heads retrieve")):
         assert results.title(xr.Dataset({name: ("n", [1.0])})).startswith(called)
-
-
-def test_every_run_over_a_corpus_returns_a_result() -> None:
-    for function in (hs.measure, hs.distance, hs.links, hs.syntax, hs.coreference, hs.negation):
-        assert function.__annotations__["return"] is Result
-    kit = hs.contribution
-    for function in (hs.probe, hs.merge, kit.importance, kit.ablation, kit.variability, kit.unused_token):
-        assert inspect.unwrap(function).__globals__["returns_result"] is returns_result, function.__name__
-        assert inspect.unwrap(function) is not function, function.__name__
 
 
 def test_the_result_of_a_run(demo: Model) -> None:

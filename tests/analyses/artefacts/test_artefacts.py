@@ -18,7 +18,7 @@ from headscope.analyses.artefacts.run import artefacts
 from headscope.attention.one import prepare
 from headscope.corpora import Corpus, Example
 from headscope.errors import RefusedError
-from headscope.measures.dataset import description, read
+from headscope.measures.dataset import description
 from headscope.models import Model
 from tests.helpers.small_models import llava_parts, seeing
 from tests.helpers.typed import Typed
@@ -234,7 +234,3 @@ def test_the_command_prints_and_writes(typed: Typed, tmp_path: Path) -> None:
     rows = pd.read_csv(tmp_path / "a.csv")
     assert rows["head"].iloc[0] == 2
     assert rows["ci_low"].iloc[0] > rows["chance"].iloc[0]
-    command(photos, "-m", own, "-o", tmp_path / "a.nc", "--cutoff", 1e6)
-    assert float(read(tmp_path / "a.nc")["artefacts"]) == 0
-    found = command(tmp_path / "none", "-m", own, code=2)
-    assert "none: expected a folder or a picture, found nothing there" in found.err

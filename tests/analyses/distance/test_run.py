@@ -19,7 +19,7 @@ from headscope.analyses.distance.statistics import heads
 from headscope.attention.one import capture
 from headscope.core.tokens import Tokens
 from headscope.corpora import Example
-from headscope.errors import HeadscopeWarning, InputError, RunError
+from headscope.errors import InputError, RunError
 from headscope.models import Model
 from headscope.runs.options import COMMAND
 from tests.helpers.run_sample import stopped
@@ -92,13 +92,6 @@ def test_the_preset_gives_the_published_figures(
     np.testing.assert_allclose(found["distance"] / tokens, truth / tokens, atol=2e-6, rtol=0)
 
 
-@pytest.mark.slow
-def test_the_preset_is_not_the_default(demo: Model, shared: Path, segments: list[Example]) -> None:
-    preset = distance(demo, segments, preset="clark2019", limit=3)
-    exact = distance(demo, segments, limit=3)
-    assert abs(preset["distance"] / preset.attrs["n"] - exact["distance"]).max() > 1e-3
-
-
 # --- against whole maps
 
 
@@ -124,19 +117,6 @@ def test_by_blocks_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # --- what must not matter
-
-
-def test_batches_and_padding_do_not_matter(demo: Model) -> None:
-    texts = hs.corpora.builtin(pack=48)
-    first, other = (distance(demo, texts, batch_size=size, limit=12) for size in (1, 5))
-    np.testing.assert_allclose(first["distance"], other["distance"], atol=1e-5)
-    np.testing.assert_allclose(first["distance_se"], other["distance_se"], atol=1e-5)
-
-
-def test_a_run_gives_the_same_digits_again() -> None:
-    model, examples = small("bert"), corpus(9, 20, 4)
-    first, again = (distance(model, examples, rows=3) for _ in range(2))
-    np.testing.assert_array_equal(first["distance"], again["distance"])
 
 
 def test_the_model_is_left_as_it_was() -> None:
@@ -264,20 +244,3 @@ def test_merge_takes_parts_of_one_kind(tmp_path: Path) -> None:
     assert "entropy" in hs.merge([tmp_path / "b.nc"])
     with pytest.raises(InputError, match=r"b.nc: not of the same run as \S*a.nc: kind: expected distance"):
         hs.merge([tmp_path / "a.nc", tmp_path / "b.nc"])
-
-
-def test_inputs_that_fail_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    model, given = small("bert"), corpus(4, 5, 6, 7)
-    run, bad = Distances.run, given[2]
-
-    def failing(self: Distances, batch: Sequence[Example]) -> Any:
-        if any(one is bad for one in batch):
-            raise RuntimeError("no such token")
-        return run(self, batch)
-
-    monkeypatch.setattr(Distances, "run", failing)
-    with pytest.warns(HeadscopeWarning, match=r"left out: corpus.txt:3: the model failed \(RuntimeError"):
-        found = distance(model, given, skip_failures=True)
-    meta = json.loads(found.attrs["meta"])
-    assert [each["input"] for each in meta["failures"]["inputs"]] == ["corpus.txt:3"]
-    assert found.attrs["n"] == 4 + 5 + 7

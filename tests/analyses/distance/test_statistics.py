@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +13,6 @@ from hypothesis import strategies as st
 from headscope.analyses.distance.statistics import COLUMNS, PairDocuments, PairSums, dataset, heads, table
 from headscope.core.heads import Head
 from headscope.errors import InputError
-from headscope.measures.dataset import read, write
 from headscope.statistics.jackknife import error
 
 HEADS = (Head(0, 0), Head(0, 1), Head(2, 0))  # layer 2 has one head
@@ -126,13 +123,6 @@ def test_parts_of_other_models_do_not_add() -> None:
         other.add(1, HEADS, np.zeros((3, 3)), 1, 1, 1)
 
 
-def test_nothing_to_compare() -> None:
-    with pytest.raises(InputError, match="expected at least one input, found none"):
-        PairDocuments().close()
-    with pytest.raises(InputError, match="a token that sees more than itself, found none"):
-        dataset(gather([(0, np.zeros((3, 3)), 0, 0)]))
-
-
 def test_inputs_without_rows_count_for_nothing() -> None:
     some = draw_inputs(1, 4)
     a, b = gather(some), gather([*some, (9, np.zeros((3, 3)), 0, 0)])
@@ -170,13 +160,3 @@ def test_the_table() -> None:
     row = rows[(rows.layer_a == 0) & (rows.head_a == 1) & (rows.layer_b == 2) & (rows.head_b == 0)].iloc[0]
     assert row["value"] == found["distance"].values[1, 2]
     assert row["se"] == found["distance_se"].values[1, 2]
-
-
-def test_files(tmp_path: Path) -> None:
-    found = dataset(gather(draw_inputs(2, 5)))
-    write(found, tmp_path / "d.parquet", table)
-    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "d.parquet"), table(found))
-    write(found, tmp_path / "d.nc", table)
-    again = read(tmp_path / "d.nc")
-    assert heads(again) == list(HEADS)
-    pd.testing.assert_frame_equal(table(again), table(found))

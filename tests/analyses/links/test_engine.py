@@ -21,8 +21,8 @@ from headscope.errors import HeadscopeWarning
 from headscope.models import Model
 from tests.helpers.alignment_by_sets import Alignment, aligned
 from tests.helpers.links_by_loops import averages, figures, one, spread, words
-from tests.helpers.small_models import sharpen, small_bert, translator
-from tests.helpers.small_tokenizers import byte_level, roberta
+from tests.helpers.small_models import sharpen, translator
+from tests.helpers.small_tokenizers import byte_level
 
 TEXTS = [
     "The old stone bridge at Harrow was repaired because it was unsafe.",
@@ -292,14 +292,6 @@ def test_words_without_links_count_for_the_error_rate_alone(tmp_path: Path) -> N
     assert found["aer_rule"].sel(label="b to a", rule="nearest").item() == pytest.approx(1 - 2 / (4 + 1))
 
 
-def test_a_pair_under_an_encoder_is_aligned_too(demo: Any, tmp_path: Path) -> None:
-    found = hs.links(demo, with_alignment(tmp_path, ALIGNMENT), candidates="other", least=1)
-    assert found["aer"].sel(label="b to a").shape == (2, 6, 12)
-    best = 1 - float(found["accuracy"].sel(label="b to a").max())
-    assert float(found["aer"].sel(label="b to a").min()) == pytest.approx(best, abs=0.2)
-    assert float(found["aer_rule"].sel(label="b to a", rule="same string")) == 0.0
-
-
 def test_a_span_that_a_piece_does_not_end_with_is_said(demo: Any) -> None:
     text = TEXTS[1]
     start = text.index("friendly")
@@ -330,16 +322,6 @@ def test_trees_and_coreference_are_links_as_well(demo: Any) -> None:
         )
     mentions = [replace(each, heads=None, relations=None) for each in trees.encoded(demo)][:30]
     assert hs.links(demo, mentions)["label"].values.tolist() == ["antecedent"]
-
-
-def test_small_models_of_another_dtype_and_one_input(tmp_path: Path) -> None:
-    model = small_bert(roberta(), dtype="float64")
-    words_ = ["the", "cat", "sat"]
-    found = hs.links(model, corpora.linked([words_], [[(1, 0)]]), least=1)
-    tokens = model.from_words(words_)
-    units = words(tokens)
-    expected = figures(maps(model, tokens), units[1], [True, False], [units[0], units[2]])
-    check(found, "link", "row", [expected])
 
 
 @pytest.mark.parametrize("candidates", ["any", "other"])

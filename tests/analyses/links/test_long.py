@@ -29,21 +29,6 @@ def same(one: xr.Dataset, other: xr.Dataset) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", RUNS)
-def test_shards_are_merged_to_the_whole(demo: Any, tmp_path: Path, name: str) -> None:
-    function, read, options = RUNS[name]
-    corpus = read(tmp_path)
-    whole = function(demo, corpus, **options)
-    places = [tmp_path / f"{number}.nc" for number in (1, 2)]
-    for number, place in enumerate(places, 1):
-        part = function(demo, corpus, **options, shard=f"{number}/2", part=place)
-        assert json.loads(part.attrs["meta"])["shard"]["of_blocks"] > 1
-    same(hs.merge(places[::-1]), whole)
-    with pytest.raises(InputError, match="are missing: "):
-        hs.merge(places[:1])
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["links", "negation"])
 def test_a_run_that_was_ended_goes_on(
     demo: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str

@@ -429,23 +429,6 @@ def test_a_class_of_tokens_is_a_source_of_texts_too(demo: Model) -> None:
     np.testing.assert_allclose(found["rank"].sel(label="link", direction="row"), averages([each], "rank"))
 
 
-def test_the_label_of_a_link_is_its_own(llava: Model) -> None:
-    texts, links, pictures = squares(8)
-    examples = [
-        replace(
-            example,
-            links=[replace(link, label=f"l{place}") for place, link in enumerate(example.links or ())],
-        )
-        for example in hs.corpora.linked(texts, links, images=pictures)
-    ]
-    with planted(llava, examples):
-        found = hs.links(llava, Corpus("x", lambda: iter(examples)), least=1)
-    assert found["label"].values.tolist() == ["all", "l0", "l1"]
-    best: Any = found.table().set_index("label")
-    assert best["accuracy"].tolist() == [1.0] * 3
-    assert best["n"].tolist() == [16, 8, 8]
-
-
 def test_lines_of_one_picture_are_a_document(tmp_path: Path) -> None:
     link = [{"from": 0, "box": [0, 0, 9, 9]}]
     rows = [{"image": "a.png", "text": text, "links": link} for text in "ab"]

@@ -16,7 +16,7 @@ import torch
 import headscope as hs
 from headscope.analyses.model_card.card import FIGURES, Card
 from headscope.corpora import Corpus
-from headscope.errors import CorpusError, HeadscopeWarning, InputError
+from headscope.errors import HeadscopeWarning, InputError
 from headscope.models import Model
 from headscope.statistics.overlap import overlap
 from tests.helpers.planted_alignment import PLANTED, planting, recordings
@@ -153,12 +153,6 @@ def test_a_planted_retrieval_head_is_listed_with_the_overlap_of_needles() -> Non
     overlap = card.lists["retrieval"]["stability"]
     assert (overlap["top"], overlap["share"], overlap["chance"]) == (2, 1, 0.5)
     assert overlap["documents"] > 10
-
-
-def test_a_card_is_of_a_corpus(small: Model, tmp_path: Path) -> None:
-    (tmp_path / "blank.txt").write_text("\n\n")
-    with pytest.raises(CorpusError, match=r"blank.txt: expected text, found blank lines only"):
-        hs.card(small, hs.corpora.text(tmp_path / "blank.txt"))
 
 
 def test_a_model_of_pictures_has_a_card(tmp_path: Path) -> None:

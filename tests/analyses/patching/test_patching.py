@@ -327,16 +327,6 @@ def test_effects_on_paper() -> None:
     assert (few.value == 0.5).all()
 
 
-def test_intervals_hold_the_ratio_about_as_often_as_they_say() -> None:
-    draw, held = np.random.default_rng(0), []
-    for _ in range(20):
-        gaps = draw.normal(3, 1, 16)
-        changes = 0.4 * gaps[:, None] + draw.exponential(1, (16, 50)) - 1
-        found = statistics.effects(changes, gaps)
-        held.append(((found.low <= 0.4) & (found.high >= 0.4)).mean())
-    assert 0.93 <= np.mean(held) <= 0.985
-
-
 def test_q_counts_the_heads_that_were_not_patched() -> None:
     p = np.array([0.001, np.nan, 0.02])
     np.testing.assert_allclose(statistics.adjusted(p, 50), [0.05, np.nan, 0.5])

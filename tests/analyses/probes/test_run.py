@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import torch
 
 import headscope as hs
 from headscope import corpora
-from headscope.analyses.probes.cache import Store, kept, restored
+from headscope.analyses.probes.cache import Store
 from headscope.analyses.probes.gather import heads_of, maps_of, model_vectors, roots, states_of
 from headscope.analyses.probes.run import probe
 from headscope.analyses.probes.statistics import COLUMNS, table
@@ -142,19 +141,6 @@ def test_resuming_gives_the_same_digits(
 
 
 @pytest.mark.slow
-def test_a_damaged_cache_gives_no_figures(demo: Any, sentences: list[Example], tmp_path: Path) -> None:
-    run: dict[str, Any] = {"kinds": ["attention"], "resume": tmp_path, **SMALL}
-    probe(demo, sentences[:9], sentences[9:12], **run)
-    for file in tmp_path.iterdir():
-        whole = file.read_bytes()
-        for place in (0, len(whole) // 3, len(whole) - 2):
-            file.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
-            with pytest.raises(InputError, match=re.escape(str(file.with_suffix("")))):
-                probe(demo, sentences[:9], sentences[9:12], **run)
-        file.write_bytes(whole)
-
-
-@pytest.mark.slow
 def test_the_folder_of_another_run(demo: Any, sentences: list[Example], tmp_path: Path) -> None:
     run: dict[str, Any] = {"kinds": ["attention"], "resume": tmp_path, **SMALL}
     probe(demo, sentences[:9], sentences[9:12], **run)
@@ -213,16 +199,3 @@ def test_attention_knows_syntax(demo: Any, shared: Path) -> None:
     assert found.loc["attention", "selectivity_low"] > 0
     again = found.loc["attention+words, re-initialised"]
     assert again["uas_high"] < found.loc["attention", "uas_low"] - 0.1
-
-
-@pytest.mark.slow
-def test_one_byte_is_enough(demo: Any, sentences: list[Example]) -> None:
-    """Maps in one byte leave next to every prediction as it is."""
-    found = [
-        probe(demo, sentences[:40], sentences[40:], kinds=["attention"], precision=precision, epochs=6)
-        for precision in ("uint8", "float32")
-    ]
-    assert abs(float(found[0]["uas"][0] - found[1]["uas"][0])) < 0.02
-    assert float(found[0]["held_out"][0]) == pytest.approx(float(found[1]["held_out"][0]), rel=0.01)
-    weights = np.random.default_rng(0).random(100)
-    assert np.abs(restored(kept(weights, "uint8", ""), torch.device("cpu")).numpy() - weights).max() < 0.004

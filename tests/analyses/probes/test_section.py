@@ -14,8 +14,6 @@ from headscope.corpora import Example
 from headscope.errors import InputError
 from headscope.measures.dataset import description
 from headscope.models import Model
-from tests.helpers.pages import payload, section
-from tests.helpers.section_blocks import rows, said, table
 
 
 def _probes(model: Model, treebank: Any, **options: Any) -> Any:
@@ -55,22 +53,3 @@ def test_probes_are_scored_on_documents_that_they_did_not_see(
     assert (counted["train"], counted["dev"]) == (15, 5)
     with pytest.raises(InputError, match="expected at least 8 sentences for probes, found 7"):
         _probes(demo, trees, limit_sentences=7)
-
-
-@pytest.mark.slow
-def test_probes_say_that_the_built_in_corpus_is_too_small(demo: Model) -> None:
-    page = hs.report(demo, hs.corpora.texts(["The cat sat."]), sections=["probes"], examples=0, limit=24)
-    info = section(payload(page), "probes")
-    assert said(info)[0].startswith("Too small to conclude from")
-    assert [row["probe"] for row in rows(info, "probes")] == [
-        *(
-            "right-branching",
-            "distance+words",
-            "attention+words, re-initialised",
-            "attention",
-            "attention+words",
-        )
-    ]
-    others = table(info, "probes")["others"]["probe"]
-    assert others == ["structural probe (undirected, not comparable)"]
-    assert payload(page)["examples"] == []

@@ -10,7 +10,6 @@ import pytest
 import torch
 
 import headscope as hs
-from headscope.analyses.roles.copying import copying
 from headscope.analyses.roles.run import repeated_tokens
 from headscope.analyses.roles.statistics import COLUMNS, NONE, sinks
 from headscope.models import Model
@@ -52,20 +51,6 @@ def test_a_circuit_built_by_hand_is_found_and_ablation_destroys_the_copy(inducti
             assert copied(induction) < 0.2
     with hs.ablate(induction, hs.Head(0, 1), hs.Head(1, 1)):
         assert copied(induction) > 0.9
-
-
-def test_roles_of_the_circuit(induction: Model) -> None:
-    from headscope.analyses.roles.statistics import roles
-
-    repeated = repeated_tokens(induction, tokens=25, sequences=8)
-    copies = copying(induction, repeated)
-    assert not isinstance(copies, str)
-    found = roles(hs.measure(induction, repeated, measures=["surface", "synthetic"]), copies)
-    named = {(row.layer, row.head): row.role for row in found.itertuples()}
-    assert len(found) == 4
-    assert (named[0, 0], named[1, 0]) == ("previous token", "induction")
-    assert named[0, 1] == "broad"
-    assert named[1, 1] == "broad"
 
 
 @pytest.mark.slow

@@ -269,19 +269,6 @@ def test_p_and_q_and_intervals_by_hand() -> None:
     assert loose["role"].tolist() == ["previous token", "previous token", NONE]
 
 
-@pytest.mark.slow
-def test_few_of_many_heads_without_a_role_are_named() -> None:
-    """Heads whose true score is the bar: 5 % of them pass alone, but a table of 200 that names one is as rare."""
-    draw = np.random.default_rng(3)
-    tables = alone = 0
-    for _ in range(40):
-        found = two(list(0.5 + 0.02 * draw.standard_t(8, 200)), 0.02)
-        tables += (roles(found)["role"] != NONE).any()
-        alone += (every(found)["p"] <= 0.05).sum()
-    assert tables <= 6
-    assert 320 <= alone <= 480
-
-
 def test_few_rows_that_agree_prove_little() -> None:
     found = two([1.0], 0.0, documents=5)
     found["previous_n"][:] = 4

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 import headscope as hs
 from headscope.analyses.context_attribution.run import context_attribution
@@ -81,99 +80,6 @@ def test_what_speaks_against_an_answer_is_named(writer: Any) -> None:
         "against it: A dog ran. (the answer gains 2.00 nats without it)",
         "against it: It was late. (the answer gains 0.70 nats without it)",
     ]
-
-
-def test_sums_of_token_scores_are_those_of_the_same_rows_alone(writer: Any) -> None:
-    """By an own derivative: bias[query, key] of all layers and heads. Rows of a span are those behind it, so a token's
-    estimate has the rows of its sentence that the sentence's own has not; effects are no sums at all."""
-    found = {
-        name: hs.why(writer, TEXT, " It slept.", spans=name, exact="all") for name in ("token", "sentence")
-    }
-    ids = torch.tensor(found["token"]["id"].values)[None]
-    rows = np.flatnonzero(found["token"]["answers"].values).tolist()  # each gives the token behind it
-    given = [*ids[0].tolist(), writer.tokenizer(" It slept.", add_special_tokens=False).input_ids[-1]]
-    size, module = ids.shape[1], writer.module
-    bias = torch.zeros(size, size, requires_grad=True)
-    hidden = torch.full((size, size), torch.finfo(torch.float32).min).triu(1)
-    before = module.config._attn_implementation
-    module.set_attn_implementation("eager")
-    logits = module(input_ids=ids, attention_mask=(bias + hidden)[None, None]).logits[0].log_softmax(-1)
-    sum(logits[place, given[place + 1]] for place in rows).backward()
-    module.set_attn_implementation(before)
-    assert bias.grad is not None
-    slopes = bias.grad.double().numpy()
-    begins = found["token"]["start"].values
-
-    def tokens_in(start: int, end: int) -> list[int]:
-        return [place for place, begin in enumerate(begins, 1) if start <= begin < end]
-
-    covered: list[int] = []
-    for name, result in found.items():
-        columns = (result[key].values for key in ("start", "end", "estimate"))
-        for place, (start, end, estimate) in enumerate(zip(*columns, strict=True), 1):
-            inside = [place] if name == "token" else tokens_in(start, end)
-            covered += range(start, end) if name == "sentence" else ()
-            behind = [
-                row for row in range(size) if row > inside[-1] or row in rows
-            ]  # or that gives the answer
-            told = sum(slopes[row, token] for row in behind for token in inside if row != token)
-            np.testing.assert_allclose(estimate, told, rtol=1e-4, atol=1e-5)
-            if name == "sentence":
-                tokens = found["token"]["estimate"].values[[token - 1 for token in inside]].sum()
-                within = sum(
-                    slopes[row, token]
-                    for token in inside
-                    for row in range(token + 1, size)
-                    if row not in behind
-                )
-                np.testing.assert_allclose(tokens - within, estimate, rtol=1e-4, atol=1e-5)
-    assert len(covered) == len(set(covered))
-    assert "".join(TEXT[place] for place in sorted(covered)).split() == TEXT.split()
-
-
-@pytest.mark.slow
-def test_examples_of_a_prompt_may_push_against_its_answer() -> None:
-    """Four examples and a fifth, of demo-lm, against log-probabilities with an own mask of the rows behind each."""
-    model = hs.load("demo-lm")
-    examples = [
-        f"Review: {review} Sentiment: {label}"
-        for review, label in (
-            ("A wonderful film.", "positive"), ("Dull and far too long.", "negative"),
-            ("I loved every minute.", "positive"), ("The worst of the year.", "negative"),
-        )
-    ]  # fmt: skip
-    prompt = "\n".join([*examples, "Review: A lovely evening. Sentiment:"])
-    found = hs.why(model, prompt, " positive", spans=examples)
-    tokens = model.encode(prompt)
-    assert tokens.ids is not None
-    assert tokens.offsets is not None
-    answer = model.tokenizer(" positive", add_special_tokens=False).input_ids
-    ids = torch.tensor([[*tokens.ids.tolist(), *answer]])
-    size, module = ids.shape[1], model.module
-    before = module.config._attn_implementation
-    module.set_attn_implementation("eager")
-
-    def said(seen: torch.Tensor) -> float:
-        mask = torch.zeros(1, 1, size, size).masked_fill(~seen, torch.finfo(torch.float32).min)
-        with torch.no_grad():
-            logits = module(input_ids=ids, attention_mask=mask).logits[0].log_softmax(-1)
-        return sum(float(logits[size - len(answer) + place - 1, token]) for place, token in enumerate(answer))
-
-    causal = torch.ones(size, size, dtype=torch.bool).tril()
-    effects: list[float] = []
-    for example in examples:
-        start = prompt.index(example)
-        inside = [
-            place
-            for place, (first, last) in enumerate(tokens.offsets.tolist())
-            if first < start + len(example) and last > start and place
-        ]
-        hidden = causal.clone()
-        hidden[inside[-1] + 1 :, inside] = False
-        effects.append(said(causal) - said(hidden))
-    module.set_attn_implementation(before)
-    np.testing.assert_allclose(found["masked"], effects, atol=1e-4)
-    assert {*np.sign(effects)} == {-1, 1}
 
 
 def test_the_command(folder: Path, tmp_path: Path, typed: Typed) -> None:
@@ -254,16 +160,15 @@ def test_a_data_set(folder: Path, tmp_path: Path, typed: Typed) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("suffix", ["csv", "json", "parquet"])
-def test_rows_of_a_data_set(folder: Path, writer: Any, tmp_path: Path, typed: Typed, suffix: str) -> None:
+def test_rows_of_a_data_set(folder: Path, writer: Any, tmp_path: Path, typed: Typed) -> None:
     """A row a prompt and span, as `hs.why` has them of that prompt alone, and the sources of each statement."""
     more = {"documents": ["Anna sat. It was.", {"text": "A dog ran."}], "prompt": "Who ran?"}
     path = tmp_path / "prompts.jsonl"
     path.write_text("\n".join(json.dumps(row) for row in (*ROWS, {**more, "answer": " A dog ran."})))
-    files = [tmp_path / name for name in (f"rows.{suffix}", "cited.jsonl", "figures.csv")]
+    files = [tmp_path / name for name in ("rows.csv", "cited.jsonl", "figures.csv")]
     written = ("-o", files[0], "--cite", files[1], "--level", 0.99, "--figures", files[2])
     typed("why", path, "-m", folder, "--max-new-tokens", 4, *written)
-    read: Any = getattr(pd, f"read_{suffix}")(files[0])
+    read: Any = pd.read_csv(files[0])
     inputs = read["input"].unique().tolist()
     assert tuple(read.columns) == ("input", *statistics.COLUMNS)
     assert inputs == [f"prompts.jsonl:{line}" for line in range(1, 6)]

@@ -139,3 +139,6 @@ def test_a_call_that_the_template_leaves_out_is_named() -> None:
         InputError, match=r"messages\[1\]: the chat template of .* leaves out the call of add"
     ):
         ask(model, [TALK[0], {**TALK[1], "tool_calls": [WEATHER, ADD]}], TALK[2]["content"])
+    model.tokenizer.chat_template = "{% for m in messages %}{{ m['content'] }}\n{% endfor %}"
+    with pytest.raises(InputError, match="leaves out calls of tools"):
+        ask(model, TALK)

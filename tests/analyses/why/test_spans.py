@@ -105,7 +105,7 @@ def test_a_conversation(talker: Any) -> None:
         {"type": "function", "function": {"name": name, "description": f"{name} it"}}
         for name in ("find", "go")
     ]
-    documents = [{"title": "one", "text": "A dog."}, {"title": "two", "text": "A dog."}]
+    documents = [{"title": "one", "text": "A dog."}, {"id": "two", "text": "A dog."}]
     asked = ask(talker, talk, tools=tools, documents=documents)
     assert (asked.text, asked.generated) == ("On the mat.", False)
     messages = cut(asked.prompt, "message")

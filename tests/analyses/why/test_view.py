@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import copy
-import json
 import re
 import webbrowser
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +15,6 @@ import xarray as xr
 import headscope as hs
 from headscope.analyses.result import Result
 from headscope.analyses.why import statistics
-from headscope.errors import InputError
 from headscope.views.page import cleaned
 from headscope.views.sources import SourcesPayload
 from tests.helpers import pages
@@ -143,37 +139,3 @@ def test_heads_are_opened_on_what_the_model_read() -> None:
     (part,) = found.view(chooser).payload["maps"]["inputs"][0]["parts"]
     assert part["links"][0]["source"] == list(range(found.sizes["input"]))
     assert "maps" not in hs.why(chooser, ("The cat sat.", "It ran.")).view(chooser).payload
-
-
-def test_a_log_of_tools_names_calls_and_documents_by_their_ids(writer: Any, tmp_path: Path) -> None:
-    model = replace(writer, tokenizer=copy.deepcopy(writer.tokenizer))
-    model.tokenizer.chat_template = (
-        "{% for d in documents or [] %}[{{ d['text'] }}]\n{% endfor %}{% for m in messages %}{{ m['role'] }}: "
-        "{{ m['content'] }}{% for c in m['tool_calls'] or [] %}{{ c['function'] | tojson }}{% endfor %}\n{% endfor %}"
-    )
-    call = {
-        "id": "call_7",
-        "type": "function",
-        "function": {"name": "weather", "arguments": {"city": "Oslo"}},
-    }
-    talk: list[dict[str, Any]] = [
-        {"role": "user", "content": "Is it wet?"},
-        {"role": "assistant", "content": None, "tool_calls": [call]},
-        {"role": "tool", "content": "Rain.", "tool_call_id": "call_7"},
-        {"role": "assistant", "content": "Yes."},
-    ]
-    documents = [{"id": "doc-3", "text": "Wet is not dry."}]
-    found = hs.why(model, talk, spans=["message"], documents=documents)
-    called = 'assistant: weather", "arguments": {"city": "Oslo"}'
-    assert found["text"].values.tolist() == ["user: Is it wet?", called, "result of weather: Rain."]
-    assert '{"name": "weather", "arguments": {"city": "Oslo"}}' in found.view().payload["prompt"]
-    found = hs.why(model, talk, spans="document", documents=documents)
-    assert found["text"].values.tolist() == ["doc-3: Wet is not dry."]
-    path = tmp_path / "log.jsonl"
-    path.write_text(json.dumps({"messages": talk, "documents": documents}))
-    (line,) = hs.corpora.prompts(path)
-    talk[2]["name"] = "weather"  # what was called
-    assert list(line.messages or ()) == [{**one, "content": one["content"] or ""} for one in talk]
-    model.tokenizer.chat_template = "{% for m in messages %}{{ m['content'] }}\n{% endfor %}"
-    with pytest.raises(InputError, match="leaves out calls of tools"):
-        hs.why(model, talk, spans="message")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from pathlib import Path
@@ -15,7 +14,6 @@ import torch
 import transformers
 
 import headscope as hs
-from headscope.analyses.writes import statistics
 from headscope.models import Model
 from tests.helpers.families import build, family
 from tests.helpers.hybrids import hybrid
@@ -203,13 +201,6 @@ def test_the_command(typed: Typed, tmp_path: Path) -> None:
     header, line = typed("writes", *model, "--head", "1.2", "--token", " the").out.splitlines()
     assert header.split()[:4] == ["head", "paper", "itself", "copying"]
     assert line.startswith("L1H2  2-3 ")
-    place = [str(tmp_path / "w.csv"), "--meta", str(tmp_path / "w.json")]
-    typed("writes", *model, "--head", "1.2", "--token", " the", "-o", *place)
-    rows = pd.read_csv(tmp_path / "w.csv")
-    assert tuple(rows.columns) == statistics.COLUMNS
-    assert rows[["layer", "head", "token"]].to_numpy().tolist() == [[1, 2, "Ġthe"]]
-    assert json.loads((tmp_path / "w.json").read_text())["head"] == "L1H2"
-    typed("writes", *model, "-o", str(tmp_path / "w.nc"))
 
     typed.refuses(
         "head: expected a head of 2 layers × 4 heads, found L9H9", "writes", *model, "--head", "9.9"

@@ -82,17 +82,6 @@ def test_what_differs_is_what_the_command_finds(demo: Model, tmp_path: Path) -> 
     back = np.abs(np.diagonal(maps.layers[head.layer][head.head], -1) - row["group_a"])
     wanted = {"side": "from", "place": 1 + int(np.where(maps.query.special_mask[1:], np.inf, back).argmin())}
     assert row["reason"]["pin"] == wanted
-    texts = {
-        label: [
-            ["[CLS]", *demo.tokenizer.tokenize(a)]
-            for (a, _), own in zip(pairs(), range(36), strict=True)
-            if own % 2 == label
-        ]  # type: ignore[union-attr]
-        for label in (0, 1)
-    }
-    for one, label in ((first, 0), (second, 1)):
-        pieces = one["parts"][0]["query"]["pieces"]
-        assert any(pieces[: len(begin)] == begin for begin in texts[label])
 
 
 @pytest.mark.slow

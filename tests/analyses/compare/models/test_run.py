@@ -28,8 +28,8 @@ def test_a_model_differs_from_itself_by_exactly_nothing(demo: Model, stories: Mo
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("layer", "head"), [(5, 4), (2, 9)])
-def test_a_perturbed_head_leads_the_drift(demo: Model, layer: int, head: int, tmp_path: Path) -> None:
+def test_a_perturbed_head_leads_the_drift(demo: Model, tmp_path: Path) -> None:
+    layer, head = 2, 9
     found = hs.compare.models(demo, perturbed(demo, layer, head), lines(), limit=4)
     top = found.drift.iloc[0]
     assert (top["layer"], top["head"]) == (layer, head)

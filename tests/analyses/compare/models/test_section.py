@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ import torch
 import headscope as hs
 from headscope.analyses.compare.models.examples import nearest, other
 from headscope.analyses.reproduce import Typed
-from headscope.errors import InputError
 from headscope.models import Model
 from headscope.views.blobs import decode
 from tests.helpers import section_blocks
@@ -145,16 +143,6 @@ def test_the_command_below_gives_the_same_figures(found: Any, tmp_path: Path, mo
     assert Path("drift.svg").read_text().startswith("<svg")
 
 
-def test_a_model_beside_itself_has_moved_by_exactly_nothing(demo: Model) -> None:
-    found = payload(hs.report(demo, hs.corpora.texts(TEXTS[:4]), against=demo, **OPTIONS))
-    info = section(found, "compare")
-    assert set(drift(info).values()) == {0.0}
-    assert set(section_blocks.table(info, "heads")["values"]["difference"]) == {0.0}
-    assert section_blocks.names(info) == ["heads", "layers", "changed"]  # too few documents for roles
-    assert any("all 72 heads attend exactly alike" in line for line in said(found))
-    assert not any("moved" in line for line in said(found))
-
-
 @pytest.mark.slow
 def test_an_untrained_model_stands_beside_another_draw(untrained: Model) -> None:
     beside = other(untrained, None)
@@ -208,23 +196,6 @@ def test_without_documents_there_is_drift_but_there_are_no_roles(demo: Model) ->
     assert "Roles are not compared" in info["about"]
     (line,) = [line for line in said(found) if line.startswith("Beside")]
     assert "±" not in line
-
-
-def test_without_examples_heads_open_where_the_page_is(demo: Model) -> None:
-    found = payload(hs.report(demo, hs.corpora.texts(TEXTS[:4]), sections=["compare"], examples=0, limit=4))
-    assert found["examples"] == []
-    assert seen(section(found, "compare")) == {}
-
-
-def test_a_failure_is_a_section_that_says_why(demo: Model, monkeypatch: Any, capsys: Any) -> None:
-    def fail(*_: Any, **__: Any) -> Any:
-        raise InputError("weights cannot be drawn again")
-
-    monkeypatch.setattr("headscope.analyses.compare.models.examples.load", fail)
-    found = payload(hs.report(demo, hs.corpora.texts(TEXTS), progress=True, **OPTIONS))
-    assert section_blocks.said(section(found, "failed")) == ["weights cannot be drawn again"]
-    assert section(found, "roles")["name"] == "roles"
-    assert re.search(r"the other model beside it: about \d+ s", capsys.readouterr().err)
 
 
 def test_inputs_are_chosen_that_leave_every_head_near_to_one() -> None:

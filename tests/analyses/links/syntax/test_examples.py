@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 import headscope as hs
 from headscope.analyses.links.examples import drawn
 from headscope.analyses.links.syntax.statistics import table
-from headscope.errors import CorpusError
 from headscope.models import Model
 from tests.helpers import linguistics_sample as sample
 from tests.helpers.pages import payload, section
@@ -128,10 +126,3 @@ def test_without_examples_the_sentences_are_there_all_the_same(demo: Model) -> N
     sentences = said(made)
     assert sentences
     assert {one["example"] for one in sentences} == {None}
-
-
-def test_a_broken_treebank_ends_the_report_before_it_begins(demo: Model, tmp_path: Path) -> None:
-    path = tmp_path / "broken.conllu"
-    path.write_text("1\ta\ta\tNOUN\t_\t_\t2\tdet\t_\t_\n2\tb\tb\tNOUN\t_\t_\t1\tobj\t_\t_\n\n", "utf-8")
-    with pytest.raises(CorpusError, match=r"broken\.conllu:"):
-        hs.report(demo, treebank=hs.corpora.conllu(path))

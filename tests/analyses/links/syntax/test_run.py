@@ -65,13 +65,6 @@ def test_word_maps_equal_those_of_one_input(demo: Any, shared: Path) -> None:
 
 
 @pytest.mark.slow
-def test_batches_do_not_matter(demo: Any, shared: Path) -> None:
-    treebank = corpora.conllu(shared / "data" / "ud_ewt" / "en_ewt-ud-test.conllu")
-    one, many = (syntax(demo, treebank, limit=24, batch_size=size, least=1)["accuracy"] for size in (1, 24))
-    np.testing.assert_allclose(one, many.sel(relation=one["relation"]), atol=1.5 / 24)
-
-
-@pytest.mark.slow
 def test_trees(demo: Any, shared: Path) -> None:
     """Rows of their own beside the relations, equal to trees made one by one."""
     pytest.importorskip("ufal.chu_liu_edmonds")

@@ -279,16 +279,6 @@ def test_the_scores_are_those_of_a_decode_with_a_cache_and_of_one_pass(smollm: A
 
 
 @pytest.mark.slow
-def test_both_lists_of_heads_come_from_one_command(typed: Typed) -> None:
-    told = typed("retrieval", "-m", "demo-lm", "--needles", 2, "--length", 64, "-k", 0, "--chat").out
-    assert re.search(
-        r"Highest without the chat template: (L\d+H\d, ){9}L\d+H\d; with it \(\d+ tokens produced\): (L\d+H\d, ){9}L\d+H\d; "
-        r"\d+ of 10 are in both lists \(0\.4 by chance\)",
-        told,
-    )
-
-
-@pytest.mark.slow
 def test_the_retrieval_heads_of_a_language_model_in_short_texts(smollm: Any) -> None:
     found = hs.retrieval(smollm, needles=8, lengths=(64,), k=3, draws=1)
     assert (int(found["produced"]), description(found)["answers"]) == (64, 64)
