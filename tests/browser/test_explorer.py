@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import io
-import itertools
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -145,18 +144,14 @@ def test_a_page_shows_grid_head_and_matrix(page: Any):
     assert colours(page, ".hv .base:nth-child(2)") > 5
     assert colours(page, ".matrix canvas") >= 2
     assert page.locator(".rowlabels .on").inner_text() == "3"
-
-
-def test_tokens_are_text_in_their_own_direction(page: Any):
-    texts = page.locator(".hv .toks.l .tok").all_inner_texts()
-    assert texts == PIECES
+    assert page.locator(".hv .toks.l .tok").all_inner_texts() == PIECES
     assert left(page, 4).evaluate("e => getComputedStyle(e).direction") == "rtl"
     assert left(page, 8).get_attribute("title") == LONG
-    assert (
-        left(page, 8).evaluate("e => e.scrollWidth > e.clientWidth && getComputedStyle(e).textOverflow")
-        == "ellipsis"
-    )
     assert page.locator(".hv img").count() == 0
+    page.mouse.move(*cell(page, 3, 2))
+    tip = page.locator(".tip.on").inner_text()
+    assert "L3H2" in tip
+    assert re.search(r"previous token\s+1\.000", tip)
 
 
 def test_a_cell_opens_its_head_and_shift_adds_one(page: Any):
@@ -169,21 +164,12 @@ def test_a_cell_opens_its_head_and_shift_adds_one(page: Any):
     fragment_has(page, "layer=4")
     fragment_has(page, "heads=9,1")
     assert page.locator(".gridbox .ring.also").count() == 1
-
-
-def test_from_the_grid_alone_a_click_opens_the_head(open_page: Callable[..., Any], html: str):
-    page = open_page(html, fragment="#scale=model")
+    page.keyboard.press("1")
+    settled(page)
     assert page.locator(".rightpane").is_hidden()
     page.mouse.click(*cell(page, 2, 5))
     assert title(page) == "Layer 2, head 5"
     assert page.locator(".gridbox").is_visible()
-
-
-def test_pointing_at_a_cell_gives_its_figures(page: Any):
-    page.mouse.move(*cell(page, 3, 2))
-    tip = page.locator(".tip.on").inner_text()
-    assert "L3H2" in tip
-    assert re.search(r"previous token\s+1\.000", tip)
 
 
 def test_thumbnails_are_lines_or_heat_and_take_a_measure(page: Any):
@@ -363,6 +349,11 @@ def test_a_token_is_found(page: Any):
     fragment_has(page, "pin=from,5")
     page.keyboard.press("Enter")
     fragment_has(page, "pin=to,5")
+    box = page.locator(".findbox")
+    field, told = box.get_by_role("searchbox"), box.get_by_role("status")
+    for text, said, invalid in (("zebra", "no such token", "true"), ("cat", "", "false")):
+        field.fill(text)
+        assert (told.inner_text(), field.get_attribute("aria-invalid")) == (said, invalid)
     page.keyboard.press("Escape")
     assert page.locator(".hv .tok.hit").count() == 0
 
@@ -400,15 +391,6 @@ def test_a_scale_says_what_it_is_of(open_page: Callable[..., Any], html: str):
     assert open_page(both).locator(".scaled").inner_text() == "difference of weights"
 
 
-def test_another_matrix_takes_the_place_of_the_weights(page: Any):
-    page.get_by_role("radio", name="Gradient").click()
-    fragment_has(page, "quantity=gradient")
-    assert "gradient in place of the weights" in page.locator(".status").inner_text()
-    page.mouse.move(*cell(page, 3, 2))
-    page.keyboard.press("3")
-    assert title(page).endswith("neuron by neuron")
-
-
 def test_neurons_follow_the_query(page: Any):
     page.get_by_role("button", name=re.compile("Expand into q and k")).click()
     assert title(page) == "Layer 3, head 2, neuron by neuron"
@@ -419,75 +401,35 @@ def test_neurons_follow_the_query(page: Any):
         assert word in heading
     page.locator(".nv .toks.l .tok").nth(3).hover()
     assert page.locator(".nv .sub").nth(1).inner_text().startswith("##s looks most at cat (1.000)")
-    before = page.eval_on_selector(".nv .ov", "c => c.toDataURL()")
-    page.locator(".nv .toks.l .tok").nth(5).hover()
-    assert page.eval_on_selector(".nv .ov", "c => c.toDataURL()") != before
+    body, names = page.locator(".nvbody").bounding_box(), page.locator(".axis.n span").nth(2).bounding_box()
+    page.mouse.move(names["x"] + names["width"] / 2, body["y"] + 30)
+    tip = page.locator(".tip.on").inner_text()
+    assert re.search(r" → the neuron \d", tip)
+    q, k, product = (float(x.replace("−", "-")) for x in re.findall(r"[+−]\d+\.\d+", tip))
+    assert product == pytest.approx(q * k, abs=0.02)
     page.get_by_role("switch", name="Values").click()
     settled(page)
     assert "‖αvWₒ‖" in page.locator(".axis.n").inner_text()
     page.locator(".nv .toks.r .tok").nth(7).locator(".t").click()
     fragment_has(page, "pin=to,7")
     assert "👩‍👩‍👧 (k)" in page.locator(".vector h3").inner_text()
-    page.get_by_role("button", name=re.compile("Collapse to lines")).click()
-    assert title(page) == "Layer 3, head 2"
-
-
-def test_tokens_of_the_neuron_view_are_reached_by_keyboard(open_page: Callable[..., Any], html: str):
-    page = open_page(html, fragment="#scale=neuron")
+    page.keyboard.press("Escape")
     query = page.get_by_role("listbox", name="query")
-    assert query.get_by_role("option").count() == N
-    page.get_by_role("switch", name="Values").focus()
-    while not query.evaluate("e => e === document.activeElement"):
-        page.keyboard.press("Tab")
-    page.keyboard.press("Home")
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("ArrowDown")
-    at = query.get_attribute("aria-activedescendant")
-    assert page.locator(f"#{at}").inner_text() == "cat"
-    assert page.locator(".nv .sub").nth(1).inner_text().startswith("cat looks most at the (1.000)")
-    live = page.locator(".rightpane [aria-live=polite]")
-    eventually(lambda: live.text_content().startswith("cat looks most at the 1.000, "))  # of one head, three
-    page.keyboard.press("Enter")
+    query.focus()
+    for key in ("Home", "ArrowDown", "ArrowDown", "Enter"):
+        page.keyboard.press(key)
     fragment_has(page, "pin=from,2")
     assert query.get_by_role("option", selected=True).inner_text() == "cat"
+    live = page.locator(".rightpane [aria-live=polite]")
+    eventually(lambda: live.text_content().startswith("cat looks most at the 1.000, "))  # of one head, three
     page.keyboard.press("ArrowRight")
     assert page.get_by_role("listbox", name="key").evaluate("e => e === document.activeElement")
     page.keyboard.press("ArrowDown")
     assert page.locator(".nv .toks.r .tok.on").inner_text() == "the"
     assert "cat (q) and the (k)" in page.locator(".vector h3").inner_text()
     assert title(page) == "Layer 3, head 2, neuron by neuron", "arrows do not leave the column"
-
-
-@pytest.mark.parametrize("values", [False, True])
-def test_neurons_on_a_phone(open_page: Callable[..., Any], html: str, values: bool):
-    page = open_page(html, fragment=f"#scale=neuron&pin=from,2&values={str(values).lower()}", width=390)
-    for width in (390, 500) if values else (390, 320, 500):
-        page.set_viewport_size({"width": width, "height": 900})
-        settled(page)
-        assert page.eval_on_selector(".nv", "e => e.scrollWidth <= e.clientWidth"), width
-        ends = page.locator(".axis.n span").evaluate_all(
-            "all => all.map(e => [e.getBoundingClientRect().left, e.getBoundingClientRect().right])"
-        )
-        assert len(ends) == (7 if values else 5)
-        assert all(a[0] < b[0] for a, b in itertools.pairwise(ends)), "from left to right"
-        rows = page.locator(".nv .toks.r .tok")
-        box, soft = (
-            rows.nth(1).bounding_box(),
-            page.locator(".axis.n span", has_text="softmax").bounding_box(),
-        )
-        page.mouse.move(soft["x"] + soft["width"] / 2, box["y"] + box["height"] / 2)
-        assert re.search(r"softmax: weight\s+1\.000", page.locator(".tip.on").inner_text())
-
-
-def test_a_neuron_is_framed_and_named(open_page: Callable[..., Any], html: str):
-    page = open_page(html, fragment="#scale=neuron&pin=from,2")
-    body = page.locator(".nvbody").bounding_box()
-    names = page.locator(".axis.n span").nth(2).bounding_box()
-    page.mouse.move(names["x"] + names["width"] / 2, body["y"] + 30)
-    tip = page.locator(".tip.on").inner_text()
-    assert re.search(r"cat → the neuron \d", tip)
-    q, k, product = (float(x.replace("−", "-")) for x in re.findall(r"[+−]\d+\.\d+", tip))
-    assert product == pytest.approx(q * k, abs=0.02)
+    page.get_by_role("button", name=re.compile("Collapse to lines")).click()
+    assert title(page) == "Layer 3, head 2"
 
 
 def test_two_inputs_are_linked(open_page: Callable[..., Any]):
@@ -574,46 +516,6 @@ def test_the_fragment_brings_a_state_back(open_page: Callable[..., Any], html: s
     eventually(lambda: title(page) == "Layer 2, head 0")
 
 
-def test_themes(open_page: Callable[..., Any], html: str):
-    page = open_page(html, scheme="dark")
-    background = "e => getComputedStyle(e).backgroundColor"
-    assert page.eval_on_selector(".hx", background) == "rgb(15, 18, 20)"
-    page.get_by_label("Theme: auto").click()
-    assert page.eval_on_selector(".hx", background) == "rgb(255, 255, 255)"
-    page.get_by_label("Theme: light").click()
-    page.emulate_media(color_scheme="light")
-    settled(page)
-    assert page.eval_on_selector(".hx", background) == "rgb(255, 255, 255)"
-
-
-@pytest.mark.parametrize("scale", ["model", "head", "neuron"])
-def test_pictures_are_saved(open_page: Callable[..., Any], html: str, scale: str):
-    page = open_page(html, fragment=f"#scale={scale}&pin=from,2")
-    text = saved(page.get_by_role("button", name="SVG"))
-    assert text.startswith("<svg")
-    if scale != "model":
-        assert ">日本語</text>" in text
-        assert "&lt;/b&gt;&lt;img&gt;" in text
-    if scale == "head":
-        assert "Layer 3, head 2" in text
-        assert text.count("<path") >= 1
-    assert page.evaluate(
-        "t => new DOMParser().parseFromString(t, 'image/svg+xml').querySelector('parsererror') === null", text
-    )
-    with page.expect_download() as png:
-        page.get_by_role("button", name="PNG").click()
-    assert Path(png.value.path()).read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
-
-
-def test_views_are_built_when_they_come_near(open_page: Callable[..., Any]):
-    page = open_page(views_page([explorer_payload([shown(seed)], state={"heads": [0]}) for seed in range(4)]))
-    assert page.locator(".hx").count() == 4
-    page.locator(".hx").nth(3).scroll_into_view_if_needed()
-    page.locator(".hx").nth(3).locator(".chips").wait_for()
-    page.locator(".hx").nth(3).locator(".chips button").nth(3).click()
-    eventually(lambda: fragment(page) == "#3.heads=0,3")
-
-
 def test_a_page_of_thumbnails_has_the_grid(open_page: Callable[..., Any]):
     page = open_page(explorer_page([shown()], thumbnails=True, state={"layer": 2, "heads": [0]}))
     assert colours(page, ".gridbox canvas") > 20
@@ -621,39 +523,6 @@ def test_a_page_of_thumbnails_has_the_grid(open_page: Callable[..., Any]):
     page.mouse.click(*cell(page, 3, 2))
     fragment_has(page, "heads=2")
     assert page.locator(".rightpane").is_hidden()
-
-
-STATES = [
-    "scale=model",
-    "scale=head",
-    "scale=head&heads=0,1,2,3,4,5,6,7,8,9,10,11",
-    "picture=matrix",
-    "scale=neuron",
-]
-
-
-@pytest.mark.parametrize("state", STATES)
-def test_no_page_scrolls_sideways(open_page: Callable[..., Any], html: str, state: str):
-    page = open_page(html, fragment=f"#{state}", width=390)
-    for width in (390, 320, 600, 700, 900, 1400):
-        page.set_viewport_size({"width": width, "height": 900})
-        settled(page)
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), width
-        # Nothing is cut off either: what is wider than the page stands in a box that scrolls.
-        cut = page.evaluate(
-            """() => [...document.querySelectorAll(".hx *")].filter(e => e.offsetParent && !e.closest(".nv, .hidden, .tip")
-                 && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 80))"""
-        )
-        assert cut == [], width
-
-
-def test_two_inputs_on_a_narrow_page(open_page: Callable[..., Any]):
-    page = open_page(explorer_page([shown(0), shown(1)]), width=390)
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    tops = [box.bounding_box()["y"] for box in page.locator(".pane").all()]
-    assert tops[1] > tops[0] + 300, "one below the other"
-    left(page, 2).hover()
-    assert page.locator(".hv .tok.on").first.inner_text() == "cat"
 
 
 def test_a_hundred_tokens_scroll_and_keep_their_lines(open_page: Callable[..., Any]):
@@ -744,83 +613,6 @@ def test_pictures_have_roles_and_names(page: Any):
     eventually(lambda: live.text_content().startswith("the "))
 
 
-def test_rows_of_tokens_stay_under_a_filter(page: Any):
-    page.evaluate("window.row = document.querySelectorAll('.hv .toks.l .tok')[3]")
-    page.keyboard.press("s")
-    settled(page)
-    assert page.evaluate("[...document.querySelectorAll('.hv .toks.l .tok')].indexOf(window.row)") == 2
-    page.evaluate("window.row.firstChild.dispatchEvent(new MouseEvent('click', { bubbles: true }))")
-    fragment_has(page, "pin=from,3")
-    page.keyboard.press("s")
-    settled(page)
-    assert page.locator(".hv .toks.l .tok").all_inner_texts() == PIECES
-
-
-def test_a_search_says_that_nothing_is_found(page: Any):
-    page.keyboard.press("/")
-    page.keyboard.type("zebra")
-    box = page.locator(".findbox")
-    assert box.get_by_role("status").inner_text() == "no such token"
-    assert box.get_by_role("searchbox").get_attribute("aria-invalid") == "true"
-    box.get_by_role("searchbox").fill("cat")
-    assert box.get_by_role("status").inner_text() == ""
-    assert box.get_by_role("searchbox").get_attribute("aria-invalid") == "false"
-
-
-def test_a_saved_picture_says_what_it_is(page: Any):
-    left(page, 2).click()
-    settled(page)
-    svg = saved(page.get_by_role("button", name="SVG"))
-    assert "<title>a-model: input 0 · Layer 3, head 2</title>" in svg
-    assert re.search(r">a-model: input 0 · \d+ tokens · raw weights", svg)
-    words = " ".join(re.findall(">([^<>]*)</text>", svg))
-    for hint in ("Hover", "Click", "Esc"):
-        assert hint not in words
-    assert "in full the lines from “cat”, the others faint." in words
-    assert re.search(r"@font-face\s*{[^}]*Inter[^}]*src: url\(\"?data:font/woff2;base64,", svg)
-
-
-OVER = """() => { const paper = document.querySelector(".hx").getBoundingClientRect();
-  return [...document.querySelectorAll(".hx *")].filter((each) => each.checkVisibility() && !each.closest(".hidden, .skip, .tip")
-    && each.getBoundingClientRect().right > paper.right + 1).map((each) => each.className || each.tagName); }"""
-
-
-@pytest.mark.parametrize("scale", ["model", "head", "neuron"])
-def test_an_explorer_fits_on_paper(open_page: Callable[..., Any], html: str, scale: str):
-    page = open_page(html, fragment=f"#scale={scale}&theme=dark", width=1400)
-    settled(page)
-    seen = page.locator("canvas:visible").count()
-    pdf = pypdf.PdfReader(io.BytesIO(page.pdf(prefer_css_page_size=True)))
-    assert abs(pdf.pages[0].mediabox.width - 595) < 1
-    words = " ".join(one.extract_text() for one in pdf.pages)
-    assert scale == "model" or "softmax" in words or "RECEIVED" in words, "what stands at the right"
-    settled(page)
-    assert page.locator(".hx").get_attribute("data-theme") == "dark"
-    assert page.locator("canvas:visible").count() == seen
-    assert page.eval_on_selector(".hx", "e => e.clientWidth") == 1400, "the screen has its picture again"
-    page.emulate_media(media="print")
-    page.set_viewport_size({"width": 687, "height": 970})
-    page.wait_for_selector(".hx.printing:not([data-busy])")
-    assert page.locator(".hx").get_attribute("data-theme") == "light"
-    assert page.evaluate("() => document.documentElement.scrollWidth") <= 687
-    assert page.evaluate(OVER) == []
-
-
-def test_views_that_were_not_scrolled_to_are_on_paper(open_page: Callable[..., Any]):
-    page = open_page(views_page([explorer_payload([shown(seed)], state={"heads": [0]}) for seed in range(4)]))
-    page.wait_for_function(
-        "() => document.querySelectorAll('.waiting').length === 0 && document.querySelectorAll('[data-busy]').length === 0"
-    )
-    assert page.evaluate("scrollY") == 0
-    page.emulate_media(media="print")
-    page.wait_for_function("() => document.querySelectorAll('.hx.printing:not([data-busy])').length === 4")
-    drawn = page.locator(".gridbox").evaluate_all(
-        "all => all.map(one => one.querySelectorAll('canvas').length)"
-    )
-    assert len(drawn) == 4
-    assert all(count > 0 for count in drawn)
-
-
 def test_the_open_layer_is_drawn_while_the_others_are_still_being_read(
     open_page: Callable[..., Any], html: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -840,3 +632,83 @@ def test_the_open_layer_is_drawn_while_the_others_are_still_being_read(
     page.evaluate("text => { document.write(text); document.close(); }", large[middle:])
     assert title(page) == "Layer 3, head 1"
     assert page.locator(".failure").count() == 0
+
+
+SAVED = "t => new DOMParser().parseFromString(t, 'image/svg+xml').querySelector('parsererror') === null"
+
+
+@pytest.mark.parametrize("scale", ["model", "head", "neuron"])
+def test_pictures_are_saved_and_say_what_they_are(open_page: Callable[..., Any], html: str, scale: str):
+    page = open_page(html, fragment=f"#scale={scale}&pin=from,2")
+    text = saved(page.get_by_role("button", name="SVG"))
+    assert page.evaluate(SAVED, text)
+    if scale != "model":
+        assert ">日本語</text>" in text
+        assert "&lt;/b&gt;&lt;img&gt;" in text
+    if scale == "head":
+        assert "<title>a-model: input 0 · Layer 3, head 2</title>" in text
+        assert re.search(r">a-model: input 0 · \d+ tokens · raw weights", text)
+        words = " ".join(re.findall(">([^<>]*)</text>", text))
+        assert not re.search("Hover|Click|Esc", words)
+        assert "in full the lines from “cat”, the others faint." in words
+        assert re.search(r"@font-face\s*{[^}]*Inter[^}]*src: url\(\"?data:font/woff2;base64,", text)
+    with page.expect_download() as png:
+        page.get_by_role("button", name="PNG").click()
+    assert Path(png.value.path()).read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+OVER = """() => { const paper = document.querySelector(".hx").getBoundingClientRect();
+  return [...document.querySelectorAll(".hx *")].filter((each) => each.checkVisibility() && !each.closest(".nv, .hidden, .skip, .tip")
+    && each.getBoundingClientRect().right > paper.right + 1).map((each) => each.outerHTML.slice(0, 80)); }"""
+
+
+def test_an_explorer_fits_a_phone_and_paper(open_page: Callable[..., Any], html: str):
+    page = open_page(html, fragment="#theme=dark")
+    for state in (
+        "scale=model",
+        "heads=0,1,2,3,4,5,6,7,8,9,10,11",
+        "picture=matrix",
+        "scale=neuron&values=true",
+    ):
+        page.evaluate(f"location.hash = '#theme=dark&{state}'")
+        for width in (320, 600, 900, 1400):
+            page.set_viewport_size({"width": width, "height": 900})
+            settled(page)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, (state, width)
+            # Nothing is cut off either: what is wider than the page stands in a box that scrolls.
+            assert page.evaluate(OVER) == [], (state, width)
+    seen = page.locator("canvas:visible").count()
+    pdf = pypdf.PdfReader(io.BytesIO(page.pdf(prefer_css_page_size=True)))
+    assert abs(pdf.pages[0].mediabox.width - 595) < 1
+    assert "softmax" in " ".join(one.extract_text() for one in pdf.pages), "what stands at the right"
+    settled(page)
+    assert page.locator(".hx").get_attribute("data-theme") == "dark"
+    assert page.locator("canvas:visible").count() == seen
+    assert page.eval_on_selector(".hx", "e => e.clientWidth") == 1400, "the screen has its picture again"
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 687, "height": 970})
+    page.wait_for_selector(".hx.printing[data-theme=light]:not([data-busy])")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 687
+    assert page.evaluate(OVER) == []
+
+
+def test_views_are_built_when_they_come_near_and_all_are_on_paper(open_page: Callable[..., Any]):
+    html = views_page([explorer_payload([shown(seed)], state={"heads": [0]}) for seed in range(4)])
+    page = open_page(html)
+    views = page.locator(".hx")
+    assert views.count() == 4
+    views.nth(3).scroll_into_view_if_needed()
+    views.nth(3).locator(".chips button").nth(3).click()
+    eventually(lambda: fragment(page) == "#3.heads=0,3")
+    page = open_page(html)
+    page.wait_for_function(
+        "() => document.querySelectorAll('.waiting').length === 0 && document.querySelectorAll('[data-busy]').length === 0"
+    )
+    assert page.evaluate("scrollY") == 0
+    page.emulate_media(media="print")
+    page.wait_for_function("() => document.querySelectorAll('.hx.printing:not([data-busy])').length === 4")
+    drawn = page.locator(".gridbox").evaluate_all(
+        "all => all.map(one => one.querySelectorAll('canvas').length)"
+    )
+    assert len(drawn) == 4
+    assert all(drawn)

@@ -171,22 +171,13 @@ def test_a_student_clicks_and_an_instructor_reads(tab: Callable[..., Any], tmp_p
 
 
 MARKUP = "</script><script>window.ran=1</script><img src=x onerror='window.ran=1'><svg/onload=window.ran=1>"
-HOSTILE = {
-    "markup": f"{MARKUP} {{{{7*7}}}} ${{1}} <!--",
-    "quotes": "\"'`&lt;&amp;\\",
-    "right to left": "\u202eabc\u202c \u200fשלום عربي\u2066",
-    "null bytes": "a\x00b\x07c\ud800",
-    "a long word": "w" * 4000,
-}
+HOSTILE = f"{MARKUP} {{{{7*7}}}} ${{1}} <!-- \"'`&lt;&amp;\\ \u202eabc\u202c \u200fשלום\u2066 a\x00b\x07c {'w' * 4000}"
 
 
-@pytest.mark.parametrize("kind", HOSTILE)
-def test_hostile_text_in_any_field_of_a_lab_stays_text(
-    kind: str, tab: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_hostile_text_in_any_field_of_a_lab_stays_text(tab: Callable[..., Any], tmp_path: Path) -> None:
     """The model's name, the text and its pair by the boxes and by the address, a change, and the figure that is asked."""
-    hostile, model = HOSTILE[kind], model_of("BERT")
-    named = dataclasses.replace(model, name=hostile, notes=(hostile,))
+    model = model_of("BERT")
+    named = dataclasses.replace(model, name=f"{HOSTILE}\ud800", notes=(f"{HOSTILE}\ud800",))
     page = tab(hs.lab("heads", named).save(tmp_path / "lab.html").as_uri())
     page.wait_for_function(READY)
     task = hs.lab("heads", model).tasks[0]
@@ -195,21 +186,16 @@ def test_hostile_text_in_any_field_of_a_lab_stays_text(
     assert places >= 2
     for place in range(places):
         if fields.nth(place).is_visible() and fields.nth(place).is_enabled():
-            fields.nth(place).fill(hostile.replace("\ud800", ""))
+            fields.nth(place).fill(HOSTILE)
             fields.nth(place).press("Enter")
             page.wait_for_function(READY)
     box = page.get_by_label("Lab", exact=True)
     figures = box.get_by_label("Your figure")
     for place in range(figures.count()):
-        figures.nth(place).fill(hostile.replace("\ud800", ""))
+        figures.nth(place).fill(HOSTILE)
     box.get_by_role("button", name="Check", exact=True).first.click()
     assert box.get_by_role("status").inner_text() not in ("", "Yes.")
-    address = {
-        "text": hostile.replace("\ud800", ""),
-        "pair": hostile.replace("\ud800", ""),
-        "change": "L0H0 " + hostile[:50],
-    }
-    for part in [{name: value.replace("\ud800", "")} for name, value in address.items()]:
+    for part in ({"text": HOSTILE}, {"pair": HOSTILE}, {"change": "L0H0 " + HOSTILE[:50]}):
         page.evaluate(MOVE, urlencode({"text": task["text"], **part}, safe=","))
         page.wait_for_function(READY)
     assert page.evaluate("() => window.ran") is None

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from headscope.live.view import view
 from headscope.models.model import Model
@@ -112,49 +111,6 @@ def test_cross_attention(open_page: Callable[..., Any]) -> None:
     assert page.locator(".nv .toks.l .tok").count() == 7
     assert page.locator(".nv .toks.r .tok").count() == 12
     adds_up(page, shown, 2, "cross")
-
-
-def test_bytes_are_near(open_page: Callable[..., Any]) -> None:
-    inputs = {"input_ids": torch.arange(3, 15)[None]}
-    model = Model(build(family("Llama")))
-    shown = view(model, inputs=inputs, scale="neuron", layer=1, heads=[1], pin=("from", 9))
-    page = open_page(shown.html())
-    exact = shown.matrix(1, 1)[9]
-    for row in range(12):
-        numbers = point(page, row)
-        assert (numbers is None) == (row > 9)
-        if numbers:
-            assert numbers["softmax: weight"] == pytest.approx(exact[row], abs=0.004)
-
-
-def test_pairs_of_other_lengths_are_linked(demo: Model, open_page: Callable[..., Any]) -> None:
-    first = (
-        "The identical rovers will act as robotic geologists.",
-        "The rovers act as geologists, moving on six wheels.",
-    )
-    second = ("I am happy", "I am not sad")
-    page = open_page(view(demo, first, against=second, layer=1, heads=[2], filter="ab").html(), width=1500)
-    titles = page.locator(".rightpane h2")
-    lengths = [page.locator(".hv").nth(at).locator(".toks.l .tok").count() for at in (0, 1)]
-    assert lengths[0] != lengths[1]
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("ArrowRight")
-    settled(page)
-    assert titles.all_inner_texts() == ["Layer 2, head 3"] * 2
-    page.get_by_role("radio", name="B→A").click()
-    settled(page)
-    for at, (a, b) in enumerate((first, second)):
-        tokens = [
-            page.locator(".hv").nth(at).locator(f".toks.{side} .tok").all_inner_texts() for side in "lr"
-        ]
-        assert [each[0].lower() for each in tokens] == [b.split()[0].lower(), a.split()[0].lower()]
-    assert page.get_by_role("radio", name="Difference").is_disabled()
-    page.get_by_role("radio", name="Gradient").click()
-    settled(page)
-    assert "gradient of the cosine of the two texts read together" in page.locator(".status").inner_text()
-    page.keyboard.press("3")
-    settled(page)
-    assert page.locator(".nv:visible").count() == 2
 
 
 def test_a_query_pointed_at_while_other_keys_are_on_their_way(open_page: Callable[..., Any]) -> None:

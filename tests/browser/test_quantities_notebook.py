@@ -118,23 +118,12 @@ def test_a_widget_asks_python_for_what_is_not_there(notebook: Callable[[View], A
     page.locator(".hv .toks.l .tok .t").nth(1).click()
     page.locator(".hv .toks.r .tok .t").nth(2).hover()
     page.locator(".tip.on td.n", has_text="−0.5").wait_for()
-
-
-def test_values_are_asked_for_in_the_neuron_view(notebook: Callable[[View], Any]) -> None:
-    page = notebook(shown(state={"scale": "neuron"}))
+    page.get_by_role(
+        "radio", name="Neuron"
+    ).click()  # q and k, which the notebook does not keep, and what is added
     page.get_by_role("switch", name="Values").click()
     page.locator(".axis.n", has_text="‖αvWₒ‖").wait_for()
-    heading = page.locator(".axis.n").inner_text()
-    assert "value" in heading
-    assert "added" in heading
-
-
-def test_neurons_that_the_notebook_does_not_keep_are_asked_for(notebook: Callable[[View], Any]) -> None:
-    view = shown(state={"scale": "head", "layer": 1})
-    assert len(asked_again(view.payload)) == 12  # codes, low and step of q and k in two layers
-    page = notebook(view)
-    page.get_by_role("radio", name="Neuron").click()
-    page.locator(".axis.n", has_text="key").wait_for()
+    assert "value" in page.locator(".axis.n").inner_text()
     assert page.locator(".message.problem").count() == 0
 
 
@@ -181,7 +170,8 @@ def test_python_is_asked_why_a_line_is_there(
 
 
 def test_a_saved_page_names_what_adds_them(open_page: Callable[..., Any]) -> None:
-    page = open_page(shown(state={"scale": "neuron"}).html())
+    view = shown(state={"scale": "neuron"})
+    page = open_page(view.html())
     for name, how in (("gradient", "x"), ("norms", "y")):
         button = page.locator(f"{DRAW}[data-v={name}]")
         assert button.is_disabled()
@@ -189,21 +179,12 @@ def test_a_saved_page_names_what_adds_them(open_page: Callable[..., Any]) -> Non
     values = page.get_by_role("switch", name="Values")
     assert values.is_disabled()
     assert "quantities=y adds it" in values.get_attribute("title")
-
-
-def test_a_saved_page_has_what_was_added(open_page: Callable[..., Any]) -> None:
-    view = shown()
     view.add("gradient")
     page = open_page(view.html())
+    page.get_by_role("radio", name="Head").click()
     page.get_by_role("radio", name="Gradient").click()
-    page.wait_for_selector(".hx[data-busy]", state="detached")
-    assert "gradient of a number in place" in page.locator(".status").inner_text()
+    page.locator(".status", has_text="gradient of a number in place").wait_for()
     assert page.locator(f"{DRAW}[data-v=norms]").is_disabled()
-
-
-def test_maps_alone_offer_nothing(open_page: Callable[..., Any]) -> None:
-    maps = AttentionMaps([np.full((2, 4, 4), 0.25)], TOKENS, TOKENS)
-    assert open_page(View([Input({"self": maps})]).html()).locator(DRAW).count() == 0
 
 
 def test_a_click_on_a_line_gives_all_numbers_of_its_pair(open_page: Callable[..., Any]) -> None:

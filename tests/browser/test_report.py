@@ -104,6 +104,19 @@ def test_a_cell_of_the_grid_shows_its_figure_and_opens_the_head(open_page: Any, 
         assert part in tip
     cell.click()
     opened(page, 2, 3)
+    tick = page.locator(".strip canvas").first
+    tick.click(position={"x": 6 + 0.8 * (tick.bounding_box()["width"] - 12), "y": 9})
+    opened(page, 1, 2)
+    page.locator(".thumb", has_text="separators").click()
+    page.locator(".grid").focus()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowUp")
+    opened(page, 0, 1)
+    address(page, "#head=L0H1&example=0&measure=sep")
+    page.evaluate("location.hash = '#head=L2H2&measure=entropy&view.picture=matrix'")
+    opened(page, 2, 2)
+    assert page.locator(".figurehead h3").inner_text().lower() == "entropy"
+    assert page.locator(".matrix.big").is_visible()
 
 
 def test_the_table_sorts_filters_and_opens(open_page: Any, html: str):
@@ -239,34 +252,6 @@ def test_a_head_that_an_example_lacks(open_page: Any):
     assert page.locator(".hx").is_visible()
 
 
-def test_measures_and_examples_go_into_the_address(open_page: Any, html: str):
-    page = open_page(html, fragment="#head=L0H0")
-    page.locator(".thumb", has_text="separators").click()
-    assert page.locator(".figurehead h3").inner_text().lower() == "separators"
-    first = page.locator(".toks.l .tok").nth(1).inner_text()
-    page.get_by_label("Example", exact=True).select_option(index=1)
-    address(page, "#head=L0H0&example=1&measure=sep")
-    opened(page, 0, 0)
-    assert page.locator(".toks.l .tok").nth(1).inner_text() != first
-    page.locator(".grid").focus()
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("ArrowDown")
-    opened(page, 1, 1)
-    address(page, "#head=L1H1&example=1&measure=sep")
-    page.evaluate("location.hash = '#head=L2H2&measure=entropy&view.picture=matrix'")
-    opened(page, 2, 2)
-    assert page.locator(".figurehead h3").inner_text().lower() == "entropy"
-    assert page.locator(".matrix.big").is_visible()
-
-
-def test_a_tick_opens_the_head_it_stands_for(open_page: Any, html: str):
-    page = open_page(html, fragment="#head=L0H0")
-    canvas = page.locator(".strip canvas").first
-    box = canvas.bounding_box()
-    canvas.click(position={"x": 6 + 0.8 * (box["width"] - 12), "y": 9})
-    opened(page, 1, 2)
-
-
 def test_light_dark_and_what_the_system_says(open_page: Any, html: str):
     light, dark = "rgb(255, 255, 255)", "rgb(15, 18, 20)"
     page = open_page(html, scheme="dark")
@@ -289,11 +274,10 @@ def test_light_dark_and_what_the_system_says(open_page: Any, html: str):
     assert colour(open_page(html, scheme="light", fragment="#theme=dark")) == dark
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_tokens_are_shown_and_never_run(open_page: Any, scheme: str):
+def test_tokens_are_shown_and_never_run(open_page: Any):
     title = "</title></script><script>document.title='broken'</script>\x00\u202e"
     name = "<img src=x onerror=document.title='broken'>"
-    page = open_page(report_page(dataset(name=name), [example()], title=title), scheme=scheme)
+    page = open_page(report_page(dataset(name=name), [example()], title=title))
     assert page.title().startswith("</title></script><script>")
     assert page.locator("h1").inner_text().startswith("</title></script><script>document.title")
     assert page.locator(".topbar .model").inner_text() == name
@@ -305,19 +289,6 @@ def test_tokens_are_shown_and_never_run(open_page: Any, scheme: str):
     assert seen[6] == NASTY[6].replace(" ", "␣")
     assert seen[7:11] == ["\ufffd", "\ufffdevil", "\ufffd", "∅"]
     assert seen[11:15] == ["&amp;", "␣the", "##ing", "[SEP]"]
-
-
-@pytest.mark.parametrize("width", [380, 620, 800, 1079, 1080, 1280, 1600])
-def test_nothing_is_wider_than_the_window(open_page: Any, html: str, width: int):
-    page = open_page(html, width=width, height=800)
-    page.locator(".headlink").first.click()
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    page.wait_for_function("() => document.querySelectorAll('.hx canvas').length > 0")
-    page.wait_for_function("() => !document.querySelector('.hx[data-busy]')")
-    assert page.locator(".hx .toks").first.is_visible()
-    assert page.evaluate(
-        "document.querySelector('.opened').scrollWidth <= document.querySelector('.opened').clientWidth"
-    )
 
 
 def test_on_a_narrow_window_the_head_is_a_drawer(open_page: Any, html: str):
@@ -337,17 +308,10 @@ def test_on_a_narrow_window_the_head_is_a_drawer(open_page: Any, html: str):
     assert page.locator(f"{TABLE} tr[aria-selected=true]").bounding_box()["y"] < 800
 
 
-@pytest.mark.parametrize(("layers", "heads"), [(1, 1), (24, 16), (36, 32)])
-def test_models_of_every_size(open_page: Any, layers: int, heads: int):
-    one = example(layers, heads, [f"t{i}" for i in range(6)])
-    page = open_page(report_page(dataset(layers, heads), [one]))
-    assert page.locator(f"{TABLE} table").get_attribute("aria-rowcount") == str(layers * heads + 1)
-    page.evaluate(f"location.hash = '#head=L{layers - 1}H{heads - 1}'")
-    opened(page, layers - 1, heads - 1)
-    fills = page.locator(".grid [data-row]").evaluate_all("all => all.map(one => one.getAttribute('fill'))")
-    assert len(fills) == layers * heads
-    assert len(set(fills)) >= min(2, len(fills))
-    assert page.evaluate("document.documentElement.scrollWidth") <= 1400
+def test_a_model_of_one_head(open_page: Any):
+    page = open_page(report_page(dataset(1, 1), [example(1, 1, list("abc"))]))
+    opened(page, 0, 0)
+    assert page.locator(".grid [data-row]").count() == 1
 
 
 def test_rows_of_a_thousand_heads_are_made_as_they_are_looked_at(open_page: Any):
@@ -355,6 +319,10 @@ def test_rows_of_a_thousand_heads_are_made_as_they_are_looked_at(open_page: Any)
     rows, box = page.locator(f"{TABLE} tbody tr"), page.locator(f"{TABLE} .tablebox")
     names = rows.locator(".headname")
     order = [f"L{layer}H{head}" for layer in range(36) for head in range(32)]
+    fills = page.locator(".grid [data-row]").evaluate_all("all => all.map(one => one.getAttribute('fill'))")
+    assert len(fills) == 36 * 32
+    assert len(set(fills)) > 1
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1400
     # The open head's row stands below the first ones.
     assert names.all_inner_texts() == [*order[:5], "L35H31"]
     assert rows.last.get_attribute("aria-selected") == "true"

@@ -39,12 +39,6 @@ def compared(demo: Model) -> Any:
     return hs.compare.models(demo, hs.load(untrained=0), hs.corpora.texts(TEXTS))
 
 
-def test_the_caption_of_a_finding_is_whole(open_page: Any, html: str) -> None:
-    captions = open_page(html).locator(".findings h3")
-    assert "Drift of each head" in captions.all_inner_texts()
-    assert captions.evaluate_all("all => all.every(each => each.scrollWidth <= each.clientWidth)")
-
-
 def at(page: Any, layer: int, head: int) -> Any:
     """A cell of the map."""
     return page.locator(f'{SECTION} .grid [data-row="{12 * layer + head}"]')
@@ -73,6 +67,9 @@ def shown(page: Any) -> str:
 
 def test_a_cell_opens_the_head_with_the_switch(open_page: Any, html: str) -> None:
     page = open_page(html)
+    captions = page.locator(".findings h3")
+    assert "Drift of each head" in captions.all_inner_texts()
+    assert captions.evaluate_all("all => all.every(each => each.scrollWidth <= each.clientWidth)")
     assert page.locator(f"{SECTION} .grid [data-row]").count() == 72
     assert page.locator(".sides button").count() == 0  # the page opens on one model
     at(page, 1, 8).click()
@@ -111,6 +108,12 @@ def test_a_b_and_their_difference(open_page: Any, html: str) -> None:
     assert len({pictures[name] for name in ("A", "B", "A − B")}) == 3
     assert pictures["A beside B"] == pictures["A"]
     page.wait_for_function("() => location.hash.includes('view.side=both')")
+    choose(page, "B")
+    page.wait_for_function("() => location.hash.includes('view.side=one')")
+    again = open_page(html, fragment=page.evaluate("location.hash"), width=420)
+    assert again.locator(".openhead h2").inner_text() == "L0H2"
+    assert again.locator(".sides [aria-checked=true]").all_inner_texts() == ["B"]
+    assert again.evaluate("document.documentElement.scrollWidth") <= 420
 
 
 def test_figures_of_one_side_say_whose_they_are(open_page: Any, html: str) -> None:
@@ -154,18 +157,6 @@ def test_figures_of_one_side_say_whose_they_are(open_page: Any, html: str) -> No
     tip = page.locator(".hx > .tip").inner_text()
     assert tip.startswith("L0H0 in A\n")
     assert "in A: previous token over the corpus" in tip
-
-
-def test_the_state_of_the_switch_is_in_the_address(open_page: Any, html: str) -> None:
-    page = open_page(html)
-    at(page, 0, 2).click()
-    wait_for_head(page, "L0H2")
-    choose(page, "B")
-    page.wait_for_function("() => location.hash.includes('view.side=one')")
-    fragment = page.evaluate("location.hash")
-    again = open_page(html, fragment=fragment)
-    assert again.locator(".openhead h2").inner_text() == "L0H2"
-    assert again.locator(".sides [aria-checked=true]").all_inner_texts() == ["B"]
 
 
 def test_points_rows_links_and_sentences_open_heads(open_page: Any, html: str, compared: Any) -> None:
@@ -239,18 +230,6 @@ def test_tables_and_the_picture_are_saved(open_page: Any, html: str, compared: A
     assert {row["change"] for row in table(button("roles as CSV"))} <= {"kept", "lost", "gained"}
     drawing = ET.fromstring(saved(button("as SVG")))
     assert len(list(drawing.iter("{http://www.w3.org/2000/svg}rect"))) > 72
-
-
-def test_narrow_and_dark(open_page: Any, html: str) -> None:
-    fills: set[str] = set()
-    for scheme, width in (("light", 1400), ("dark", 800), ("dark", 420)):
-        page = open_page(html, scheme=scheme, width=width)
-        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-        fills.add(at(page, 5, 5).get_attribute("fill"))
-    assert len(fills) == 2
-    at(page, 1, 1).click()
-    wait_for_head(page, "L1H1")
-    assert page.locator(".sides").is_visible()
 
 
 def test_other_tokenizers_are_subtracted_by_words(open_page: Any, demo: Model) -> None:

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from headscope.analyses.links.coref.statistics import table
+from headscope.analyses.links.syntax.statistics import CHOSEN, COLUMNS
 from headscope.models import Model
 from headscope.reports.page import report_page
 from headscope.views.blobs import Blobs
@@ -121,29 +122,10 @@ def test_coreference_shows_mentions_and_opens_them(open_page: Any, html: str) ->
         wait_for_head(page, "L2H4", one.get_attribute("data-example"))
 
 
-def test_colours_follow_the_theme_and_nothing_is_wider_than_the_page(open_page: Any, html: str) -> None:
-    found: set[str] = set()
-    for scheme, width in (("light", 700), ("dark", 1400)):
-        page = open_page(html, scheme=scheme, width=width)
-        path = "[data-section=syntax] .sentence path.found"
-        found.add(page.eval_on_selector(path, "path => getComputedStyle(path).stroke"))
-        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    assert len(found) == 2
-
-
-def test_the_table_is_saved_as_the_command_writes_it(open_page: Any, html: str, demo: Model) -> None:
-    from headscope.analyses.links.syntax.statistics import CHOSEN, COLUMNS
-
-    page = open_page(html)
-    lines = saved(page.locator("[data-section=syntax] .saves").get_by_role("button", name="CSV")).splitlines()
-    assert lines[0].split(",") == [*COLUMNS, *CHOSEN]
-    assert any(line.startswith("det,224,2,8,3-9,dep->head,") for line in lines)
-
-
 # --- figures that are known
 
 
-def test_the_picture_that_is_saved_has_the_rows_and_the_arcs(open_page: Any, html: str) -> None:
+def test_what_is_saved_has_the_rows_and_the_arcs(open_page: Any, html: str) -> None:
     page = open_page(html)
     section = page.locator("[data-section=syntax]")
     section.locator("tbody tr", has_text="determiner").first.click()
@@ -156,6 +138,9 @@ def test_the_picture_that_is_saved_has_the_rows_and_the_arcs(open_page: Any, htm
     assert all(f'd="{path}"' in drawing for path in arcs)
     assert "determiner" in drawing
     assert "the expected share" not in drawing  # what only a tip says
+    lines = saved(section.locator(".saves").get_by_role("button", name="CSV")).splitlines()
+    assert lines[0].split(",") == [*COLUMNS, *CHOSEN]
+    assert any(line.startswith("det,224,2,8,3-9,dep->head,") for line in lines)
 
 
 @pytest.fixture(scope="module")

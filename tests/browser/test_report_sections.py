@@ -83,24 +83,19 @@ def test_a_card_opens_its_head_on_its_examples(open_page: Any, html: str):
     assert [each.get_attribute("data-head") for each in cards.all()] == ["L0H1", "L1H2", "L2H3"]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_colours_follow_the_ground(open_page: Any, html: str, scheme: str):
-    page = open_page(html, scheme=scheme)
-    first = page.locator("[data-section=clusters] [data-row]").first
-    before = first.get_attribute("fill")
-    page.emulate_media(color_scheme="dark" if scheme == "light" else "light")
-    page.wait_for_function(
-        "before => document.querySelector('[data-section=clusters] [data-row]').getAttribute('fill') !== before",
-        arg=before,
-    )
-    page.emulate_media(media="print")
-    page.wait_for_selector(".hs[data-theme=light]")
-    assert not page.locator(".saves").first.is_visible()
-    assert page.locator(".again").first.is_visible()
-
-
-@pytest.mark.parametrize("width", [390, 700, 1000, 1400])
-def test_nothing_is_wider_than_the_window(open_page: Any, html: str, width: int):
-    page = open_page(html, width=width, height=800)
+def test_colours_follow_the_ground_and_nothing_is_wider_than_the_window(open_page: Any, html: str):
+    page = open_page(html)
+    dot = page.locator("[data-section=clusters] [data-row]").first
+    before = dot.get_attribute("fill")
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_selector(".hs[data-theme=dark]")
+    assert dot.get_attribute("fill") != before
     page.get_by_role("switch", name="All 12 heads").click()
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.locator(".headlink").first.click()
+    box = "document.querySelector('.opened')"
+    for width in (380, 620, 800, 1079, 1080, 1280, 1600):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.wait_for_function("() => document.querySelectorAll('.hx:not([data-busy]) canvas').length > 0")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.evaluate(f"{box}.scrollWidth <= {box}.clientWidth"), width
+        assert page.locator(".hx .toks").first.is_visible(), width

@@ -247,17 +247,11 @@ def test_page_answers_as_python_does(inside: Any, family: str) -> None:
         same(page, live, "The <mask> sat on the mat.", "L1H2 off")
     if model.causal:
         same(page, live, TEXT, "L0H0 off", written=[40, 41])
+    masked_as_why_does(page, live, masks="masks" in family)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_a_part_is_masked_as_why_does(inside: Any, family: str) -> None:
-    model = model_of(family)
-    page, live = inside(family), Live(model)
-    text = (
-        "The <mask> sat. It’s 2.5! 今天好。 She ran?"
-        if "masks" in family
-        else "The cat sat. It’s 2.5! She ran?"
-    )
+def masked_as_why_does(page: Inside, live: Live, masks: bool) -> None:
+    text = "The <mask> sat. It’s 2.5! 今天好。 She ran?" if masks else "The cat sat. It’s 2.5! She ran?"
     for spans in ("sentence", "word"):
         mine, _ = page.show(text)
         theirs, _ = live.answer({"kind": "show", "id": 1, "input": {"text": text}, "changes": []})
@@ -283,10 +277,8 @@ def test_who_did_it_switches_heads_off_as_python_does(inside: Any) -> None:
     page, live = inside("Llama"), Live(model_of("Llama"))
     for changes in ((), ("L0H1 uniform",)):
         mine, _ = page.show(TEXT, *changes)
-        live.answer({"kind": "show", "id": 1, "input": {"text": TEXT}, "changes": list(changes)})
-        turn = live.answer({"kind": "show", "id": 1, "input": {"text": TEXT}, "changes": list(changes)})[0][
-            "turn"
-        ]
+        asked = {"kind": "show", "id": 1, "input": {"text": TEXT}, "changes": list(changes)}
+        turn = live.answer(asked)[0]["turn"]
         for at in (None, 4):
             who = page.ask("who", turn=mine["turn"], at=at, chosen=None)[0]
             theirs = live.answer({"kind": "who", "id": 1, "turn": turn, "at": at, "chosen": None})[0]
@@ -302,28 +294,25 @@ def test_who_did_it_switches_heads_off_as_python_does(inside: Any) -> None:
                 assert without["number"] == pytest.approx(other["number"], abs=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("asked", "told"),
-    [
-        ({"input": {"text": " "}}, "Text: type something; there is nothing to read"),
-        ({"input": {"text": "word " * 600}}, "602 tokens: at most 64 are read here as you type"),
-        (
-            {"changes": ["L9 off"]},
-            "L9 off: this model has no such head, its input no such token, or it did not run",
-        ),
-        ({"changes": ["L0H9 off"]}, "L0H9 off: no head 9 in layer 0; it has 4"),
-        ({"changes": ["nonsense"]}, "what if: expected 'L4H2 off'"),
-        ({"changes": ["L0 temperature 0"]}, "what if: expected a temperature above 0, found 0"),
-    ],
-)
-def test_bad_input_is_one_line_in_page_and_python(inside: Any, asked: Any, told: str) -> None:
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"input": {"text": " "}}, "Text: type something; there is nothing to read"),
+    ({"input": {"text": "word " * 600}}, "602 tokens: at most 64 are read here as you type"),
+    ({"changes": ["L9 off"]}, "L9 off: this model has no such head, its input no such token, or it did not run"),
+    ({"changes": ["L0H9 off"]}, "L0H9 off: no head 9 in layer 0; it has 4"),
+    ({"changes": ["nonsense"]}, "what if: expected 'L4H2 off'"),
+    ({"changes": ["L0 temperature 0"]}, "what if: expected a temperature above 0, found 0"),
+]  # fmt: skip
+
+
+def test_bad_input_is_one_line_in_page_and_python(inside: Any) -> None:
     live = Live(model_of("BERT"))
-    question = {"input": {"text": TEXT}, "changes": [], **asked}
-    mine = inside("BERT").ask("show", **question)[0]
-    theirs = live.answer({"kind": "show", "id": 1, **question})[0]
-    assert mine["kind"] == theirs["kind"] == "error"
-    assert mine["error"].startswith(told)
-    assert "at most 64" in theirs["error"] if "602" in told else mine["error"] == theirs["error"]
+    for asked, expected in REFUSED:
+        question = {"input": {"text": TEXT}, "changes": [], **asked}
+        mine = inside("BERT").ask("show", **question)[0]
+        theirs = live.answer({"kind": "show", "id": 1, **question})[0]
+        assert mine["kind"] == theirs["kind"] == "error"
+        assert mine["error"].startswith(expected)
+        assert "at most 64" in theirs["error"] if "602" in expected else mine["error"] == theirs["error"]
 
 
 def test_typing_changes_and_address_in_a_page(standalone: Any, page_of: Any) -> None:
@@ -370,16 +359,11 @@ def test_typing_changes_and_address_in_a_page(standalone: Any, page_of: Any) -> 
     page.wait_for_selector(".changes li", state="detached")
 
 
-def test_markup_in_texts_stays_text(standalone: Any, page_of: Any) -> None:
-    page = standalone(page_of("BERT that tags")).page
-    page.wait_for_function(LIVE_DRAWN)
+def test_what_a_page_opens_with_is_text_and_pair(inside: Any) -> None:
+    page = inside("BERT that tags").page
     assert page.get_by_label("Text", exact=True).input_value() == MARKUP
     assert page.locator("img").count() == 0
-
-
-def test_a_pair_is_there_when_the_page_opens(standalone: Any, page_of: Any) -> None:
-    page = standalone(page_of("BERT that classifies")).page
-    page.wait_for_function(LIVE_DRAWN)
+    page = inside("BERT that classifies").page
     assert page.get_by_label("Pair", exact=True).input_value() == PAIR
     assert page.locator(".hv .toks.r .tok").all_inner_texts()[-4:] == ["it", "slept", ".", "[SEP]"]
 
