@@ -112,7 +112,7 @@ def test_a_cell_of_the_grid_shows_its_figure_and_opens_the_head(open_page: Any, 
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("ArrowUp")
     opened(page, 0, 1)
-    address(page, "#head=L0H1&example=0&measure=sep")
+    page.wait_for_function("() => location.hash.includes('&measure=sep')")
     page.evaluate("location.hash = '#head=L2H2&measure=entropy&view.picture=matrix'")
     opened(page, 2, 2)
     assert page.locator(".figurehead h3").inner_text().lower() == "entropy"

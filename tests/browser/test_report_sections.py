@@ -91,11 +91,8 @@ def test_colours_follow_the_ground_and_nothing_is_wider_than_the_window(open_pag
     page.wait_for_selector(".hs[data-theme=dark]")
     assert dot.get_attribute("fill") != before
     page.get_by_role("switch", name="All 12 heads").click()
-    page.locator(".headlink").first.click()
     box = "document.querySelector('.opened')"
     for width in (380, 620, 800, 1079, 1080, 1280, 1600):
         page.set_viewport_size({"width": width, "height": 800})
-        page.wait_for_function("() => document.querySelectorAll('.hx:not([data-busy]) canvas').length > 0")
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert page.evaluate(f"{box}.scrollWidth <= {box}.clientWidth"), width
-        assert page.locator(".hx .toks").first.is_visible(), width
