@@ -159,7 +159,7 @@ def test_a_grid_of_more_heads_than_have_room_moves_sideways(open_page: Callable[
     assert box.evaluate("box => box.scrollLeft") == 0
     page.evaluate("location.hash = '#scale=model&layer=1&heads=39'")
     page.wait_for_function("() => document.querySelector('.gridscroll').scrollLeft > 100")
-    for head in (39, *range(40)):
+    for head in (39, 0, 20):
         page.evaluate(f"location.hash = '#scale=model&layer=1&heads={head}'")
         page.wait_for_function(f"() => /L1H{head}(?!\\d)/.test(document.querySelector('.hx').textContent)")
         drawn(page)

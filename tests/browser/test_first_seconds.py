@@ -8,8 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import headscope as hs
 from headscope.live.first import first_inputs
 from headscope.live.standalone import carry, standalone_page
@@ -35,8 +33,8 @@ def stands_still(page: Any) -> None:
     assert page.evaluate("() => window.focused") == []
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_serve_opens_on_an_answer(served: str, tab: Callable[..., Any], demo: Model, width: int) -> None:
+def test_serve_opens_on_an_answer(served: str, tab: Callable[..., Any], demo: Model) -> None:
+    width = 390
     silent = "WebSocket = class extends EventTarget { send() {} close() {} };"
     # What stands there before the model has said anything.
     first = tab(served, width=width, height=800, script=silent)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from headscope.core.maps import AttentionMaps
-from headscope.core.neurons import Neurons
 from headscope.core.tokens import Tokens
 from headscope.views.explorer import Input, explorer_page
 from tests.helpers.page_controls import settled
@@ -18,7 +16,7 @@ from tests.helpers.tabs import Tabs
 
 pytestmark = pytest.mark.browser
 
-SIZES = ((1280, 800), (1920, 1080), (2560, 1440), (390, 844), (640, 400), (700, 700))
+SIZES = ((1280, 800), (1920, 1080), (390, 844), (640, 400), (700, 700))
 SHIFTS = """window.shifts = [];
 new PerformanceObserver(list => window.shifts.push(...list.getEntries().map(e => e.value)))
   .observe({ type: 'layout-shift', buffered: true });"""
@@ -80,8 +78,7 @@ def tab(tabs: Tabs) -> Iterator[Any]:
     tabs.give(one)
 
 
-def opened(tab: Any, html: str, tmp_path: Any, size: tuple[int, int] = (1280, 800)) -> Any:
-    tab.page.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
+def opened(tab: Any, html: str, tmp_path: Any) -> Any:
     (tmp_path / "page.html").write_text(html, encoding="utf-8")
     tab.ready((tmp_path / "page.html").as_uri())
     settled(tab.page)
@@ -93,9 +90,11 @@ def test_the_head_is_within_the_first_screen(
     tab: Any, pages: dict[str, str], name: str, tmp_path: Any
 ) -> None:
     cells = "document.querySelector('.ring:not(.hov)').getBoundingClientRect().width"
-    for size in SIZES:
-        page = opened(tab, pages[name], tmp_path, size)
-        width, height = size
+    page = opened(tab, pages[name], tmp_path)
+    for width, height in SIZES:
+        page.evaluate("scrollTo(0, 0)")
+        page.set_viewport_size({"width": width, "height": height})
+        settled(page)
         found = page.evaluate(SEEN)
         where = f"{name} at {width} × {height}"
         picture, grid, ring = found["pictures"][0], found["grids"][0], found["ring"][0]
@@ -131,26 +130,6 @@ def test_the_head_is_within_the_first_screen(
                 "e => [e.getBoundingClientRect().top, e.getBoundingClientRect().bottom]"
             )
             assert min(bottom, height) - max(top, 0) >= 0.8 * (bottom - top), where
-
-
-def test_all_of_32_by_32_heads_are_in_sight(tab: Any, tmp_path: Any) -> None:
-    page = opened(tab, explorer_page([one(32, 32, 8)]), tmp_path)
-    grid = page.locator(".gridscroll")
-    assert grid.evaluate("e => e.scrollHeight - e.clientHeight") <= 0
-    assert grid.bounding_box()["y"] + grid.bounding_box()["height"] < 0.9 * 800
-
-
-def test_parts_and_steppers_share_a_row_of_a_phone(tab: Any, tmp_path: Any) -> None:
-    maps = PAGES["short"][0].parts["self"]
-    parts = {
-        name: replace(maps, kind=kind)
-        for name, kind in (("encoder", "encoder"), ("decoder", "self"), ("cross", "cross"))
-    }
-    page = opened(tab, explorer_page([Input(parts, WORDS)]), tmp_path, (390, 844))
-    row = [page.get_by_role("radiogroup", name="Part"), *page.locator(".stepper:visible").all()]
-    boxes = [each.bounding_box() for each in row]
-    assert len(boxes) == 3
-    assert max(box["y"] for box in boxes) < min(box["y"] + box["height"] for box in boxes)
 
 
 def test_what_opens_moves_nothing(tab: Any, pages: dict[str, str], tmp_path: Any) -> None:
@@ -234,69 +213,3 @@ def test_arrow_keys_go_where_the_grid_does(tab: Any, pages: dict[str, str], tmp_
         after = page.evaluate(ring)
         assert after[axis] > before[axis]
         assert after[1 - axis] == before[1 - axis]
-
-
-def test_the_colours_of_neurons_are_told_above_them(tab: Any, tmp_path: Any) -> None:
-    one = PAGES["short"][0]
-    q, k = ([np.random.default_rng(seed).normal(size=(12, 14, 8)) for _ in range(6)] for seed in (1, 2))
-    neurons = Neurons(q=q, k=k, scaling=[1.0] * 6, bias=[None] * 6, softcap=[None] * 6, sinks=[None] * 6)
-    html = explorer_page([Input(one.parts, WORDS, neurons={"self": neurons})], state={"scale": "neuron"})
-    page = opened(tab, html, tmp_path)
-    key, axis = page.locator(".dkey").bounding_box(), page.locator(".axis.n span").first.bounding_box()
-    assert abs(key["x"] - axis["x"]) < 2
-    assert 0 <= axis["y"] - key["y"] - key["height"] < 16
-
-
-TYPE = """() => {
-  document.querySelectorAll('details').forEach(one => { one.open = true; });
-  document.querySelectorAll('.hx.quiet .panel').forEach(one => one.classList.add('open'));
-  const found = {};
-  for (const e of document.querySelectorAll('body :not(script, style, option)')) {
-    const own = [...e.childNodes].some(node => node.nodeType === 3 && node.data.trim());
-    const { width, height } = e.getBoundingClientRect();
-    if (!own || width * height <= 1 || !e.checkVisibility()) continue;
-    const at = e.getScreenCTM?.();
-    const scale = at ? Math.hypot(at.a, at.b) : 1;
-    const size = scale * parseFloat(getComputedStyle(e).fontSize);
-    (found[Math.round(100 * size) / 100] ??= []).push(`${e.tagName}.${e.className.baseVal ?? e.className}: ${e.textContent.slice(0, 20)}`);
-  }
-  return Object.entries(found).map(([size, who]) => [Number(size), who[0]]);
-}"""
-LETTERED = """() => {
-  const font = Object.getOwnPropertyDescriptor(CanvasRenderingContext2D.prototype, 'font');
-  window.lettered = [];
-  Object.defineProperty(CanvasRenderingContext2D.prototype, 'font', { ...font, set(value) { lettered.push(value); font.set.call(this, value); } });
-}"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("where", ["explorer", "report"])
-def test_type_has_five_sizes(
-    tab: Any, pages: dict[str, str], built_in: str, tmp_path: Any, where: str
-) -> None:
-    tab.page.add_init_script(f"({LETTERED})()")
-    views = (
-        [("report", "")]
-        if where == "report"
-        else [(name, view) for name in ("short", "two inputs") for view in ("head", "model")]
-    )
-    for name, view in views:
-        page = opened(tab, built_in if name == "report" else pages[name], tmp_path)
-        if view:
-            page.locator(f".scale [data-v={view}]").click()
-        if view == "model":
-            page.get_by_label("Measure").first.select_option("previous")
-        settled(page)
-        found = page.evaluate(TYPE)
-        assert {size for size, _ in found} <= {11, 12, 13, 15, 24}, [
-            one for one in found if one[0] not in {11, 12, 13, 15, 24}
-        ]
-        settled(page)
-        small = page.evaluate("lettered.filter(font => parseFloat(/([\\d.]+)px/.exec(font)[1]) < 11)")
-        assert small == [], name
-        assert all(
-            "tnum" in one
-            for one in page.locator("td.n").evaluate_all(
-                "all => all.map(e => getComputedStyle(e).fontFeatureSettings)"
-            )
-        )

@@ -189,7 +189,7 @@ def run_cell(tab: Any, place: int) -> str:
     return "".join(cell.locator(".jp-OutputArea-output[data-mime-type*=stdout]").all_inner_texts())
 
 
-@pytest.mark.parametrize("server", ["lab", "notebook7"])
+@pytest.mark.parametrize("server", ["lab", pytest.param("notebook7", marks=pytest.mark.deep)])
 def test_a_notebook_runs_is_reloaded_and_read_without_its_kernel(
     server: str, request: pytest.FixtureRequest, tab: Any
 ) -> None:

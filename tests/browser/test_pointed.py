@@ -169,22 +169,3 @@ def test_an_address_has_the_tokens_and_large_maps_are_read_for_them(
     says(page, "Most from cat: ")
     page.wait_for_function("() => !document.querySelector('.answer').textContent.includes('are read')")
     assert names(page) == [name for name, _ in best(3, None)[:6]]
-
-
-@pytest.mark.slow
-def test_beside_another_input_the_sentence_is_read_to_its_end(
-    open_page: Callable[..., Any], demo: Model
-) -> None:
-    one = (
-        "The 2002 second quarter results don't include figures from our friends at Compaq.",
-        "The year-ago numbers do not include figures from Compaq Computer.",
-    )
-    other = (
-        "The company told its friends of a loss in the second quarter.",
-        "It told them of a profit a year ago.",
-    )
-    page = open_page(hs.view(demo, one, against=other, side="both").html(), width=1280)
-    ends = "all => all.map(each => [each.scrollHeight, each.clientHeight])"
-    heights = page.locator(".answer").evaluate_all(ends)
-    assert len(heights) == 2
-    assert all(whole <= seen for whole, seen in heights), heights

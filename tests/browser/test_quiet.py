@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html as markup
-import itertools
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -127,22 +126,6 @@ def pair(words: str, seed: int) -> Input:
     return Input({"self": AttentionMaps(list(weights.astype(np.float32)), axis, axis)}, words)
 
 
-@pytest.mark.parametrize("width", [820, 1400])
-def test_a_long_input_leaves_the_other_its_half(open_page: Callable[..., Any], width: int):
-    short = pair("the keys of the door were", 1)
-    maps = pair("the key of the door was", 0).parts["self"]
-    axis = Tokens(
-        maps.query.pieces, texts=[f"{piece} that was found at last " for piece in maps.query.pieces]
-    )
-    long = Input(
-        {"self": AttentionMaps(list(maps.weights), axis, axis)}, "a name that is longer than most " * 4
-    )
-    page = open_page(explorer_page([long, short]), width=width, quiet=True)
-    assert page.evaluate("document.documentElement.scrollWidth") == width
-    left, right = (pane.bounding_box()["width"] for pane in page.locator(".main > .pane").all())
-    assert left == pytest.approx(right, abs=1)
-
-
 def test_of_two_inputs_the_head_that_differs_opens_and_both_are_in_sight(open_page: Callable[..., Any]):
     both = [pair("the key of the door was", 0), pair("the keys of the door were", 1)]
     page = open_page(explorer_page(both), quiet=True)
@@ -199,16 +182,6 @@ def test_one_name_is_one_number(open_page: Callable[..., Any], demo: Model):
     share = re.match(r"L0H2 looks mostly at the previous token, ([\d.]+)% on average; ", said)
     assert share
     assert float(share[1]) == pytest.approx(100 * expected, abs=0.1)
-    for width in (1400, 1070, 390):  # no name is cut, and none stands on another
-        page.set_viewport_size({"width": width, "height": 900})
-        settled(page)
-        names = page.locator(".mrow:visible .link")
-        assert names.count() == 7
-        boxes = names.evaluate_all(
-            "all => all.map(e => [e.getBoundingClientRect().top, e.getBoundingClientRect().bottom, e.scrollWidth - e.clientWidth])"
-        )
-        assert all(over <= 0 for _, _, over in boxes)
-        assert all(one[1] <= other[0] + 1 for one, other in itertools.pairwise(boxes))
 
 
 def test_a_frame_that_may_store_nothing_begins_quiet(chromium: Any, html: str, tmp_path: Path):

@@ -36,9 +36,8 @@ def look(page: Any, selector: str) -> Any:
     return canvas
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1400), ("dark", 1400), ("light", 390)])
-def test_heads_are_drawn_on_their_pictures(open_page: Any, pictures: str, scheme: str, width: int) -> None:
-    page = open_page(pictures, scheme=scheme, width=width)
+def test_heads_are_drawn_on_their_pictures(open_page: Any, pictures: str) -> None:
+    page = open_page(pictures, width=390)
     assert page.locator("h1").inner_text() == "Where ViTModel looks"
     assert "12 pictures" in page.locator(".facts").inner_text()
     shown = page.locator(GLANCES)
@@ -84,9 +83,8 @@ def test_artefacts_open_where_they_are_looked_at(open_page: Any, pictures: str) 
     assert any(f"patch[{place // 14},{place % 14}]" in said for place in (20, 47, 130))
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1400), ("dark", 390)])
-def test_heads_are_drawn_on_their_sounds(open_page: Any, sounds: str, scheme: str, width: int) -> None:
-    page = open_page(sounds, scheme=scheme, width=width)
+def test_heads_are_drawn_on_their_sounds(open_page: Any, sounds: str) -> None:
+    page = open_page(sounds, scheme="dark")
     assert "6 sounds" in page.locator(".facts").inner_text()
     shown = page.locator(GLANCES)
     assert shown.count() > 0

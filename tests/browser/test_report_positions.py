@@ -77,17 +77,6 @@ def test_a_cell_opens_a_head_on_the_figure_that_it_shows(open_page: Any, html: s
     assert "uniform attention" in tip
 
 
-@pytest.mark.parametrize("width", [390, 1440])
-def test_it_has_room(open_page: Any, html: str, width: int) -> None:
-    page = open_page(html, width=width)
-    page.locator(f"{PART} .positions summary").click()
-    for map_ in page.locator(f"{PART} .plot svg").all():
-        map_.scroll_into_view_if_needed()
-        box = map_.bounding_box()
-        assert box["x"] >= 0
-        assert box["x"] + box["width"] <= width
-
-
 def click(map_: Any, columns: list[str], column: int, row: int) -> None:
     """Point at a cell, and click on it."""
     cell = map_.locator(f"[data-row='{row * len(columns) + column}']")

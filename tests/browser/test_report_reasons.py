@@ -173,9 +173,8 @@ def test_a_copied_link_carries_the_reason(open_page: Any, html: str) -> None:
         """() => {
           const kinds = {};
           document.querySelectorAll('[data-opens]').forEach((one, place) => {
-            const { example, pin, label, measure } = JSON.parse(one.dataset.reason);
-            const kind = [one.closest('section').dataset.section, (example ?? null) !== null, pin?.side, !label, !measure];
-            kinds[kind.slice(1)] ??= place;
+            const { example, pin, label } = JSON.parse(one.dataset.reason);
+            kinds[[(example ?? null) !== null, pin?.side, !label]] ??= place;
           });
           return Object.entries(kinds);
         }"""

@@ -73,20 +73,6 @@ def test_the_heads_that_stand_out_are_counted_once(read: Any) -> None:
     assert read.locator(".opened .answer").inner_text().startswith("On this input, ")
 
 
-def test_the_legend_stays_in_its_column(open_page: Any, built_in: str) -> None:
-    page = open_page(built_in, width=390)
-    for width in (390, 1080, 1280, 1600):
-        page.set_viewport_size({"width": width, "height": 900})
-        legend = page.locator(".besides .grid text").evaluate_all(
-            """all => all.map(one => [one.textContent, one.getBoundingClientRect().right
-                <= one.closest(".besides > div").getBoundingClientRect().right + 0.5])"""
-        )
-        assert all(fits for _, fits in legend), width
-        named = [text for text, _ in legend]
-        assert "previous token 1" in named
-        assert any(text.startswith("none of these ") for text in named)
-
-
 def test_no_finding_repeats_another(page: Any) -> None:
     page.locator(".besides details:has(.findings) > summary").click()
     told = page.locator("[data-section=summary] .findings p:not(.headline)")

@@ -58,19 +58,12 @@ class TestLinks:
         assert [maps.query.pieces[place] for place in (*link["source"], *link["targets"][0])] == expected
         assert "1 GOLD LINK" in shown.picture("svg").decode()
 
-    @pytest.mark.parametrize("kind", ["words", "tokens", "text"])
-    def test_stills_judge_links_as_the_run_over_a_corpus_does(self, demo, tmp_path, kind) -> None:
+    def test_stills_judge_links_as_the_run_over_a_corpus_does(self, demo, tmp_path) -> None:
         words = ["The", "unhappiest", "dog", "that", "chased", "the", "tabby", "cat", "was", "tired"]
-        tokens = capture(demo, " ".join(words)).query.pieces
         pairs = [(1, 2), (4, 2), (7, 4), (6, 7), (9, 2), (0, 1)]
-        ends = [(2 * at, 2 * at + 3) for at in range(len(words))]
-        given = {"words": words, "tokens": list(tokens), "text": " ".join(words)}[kind]
-        links = [
-            {"from": ends[a], "to": ends[b]} if kind == "text" else {"from": a, "to": [b, b + 2]}
-            for a, b in pairs
-        ]
+        links = [{"from": a, "to": [b, b + 2]} for a, b in pairs]
         path = tmp_path / "links.jsonl"
-        path.write_text(json.dumps({kind: given, "links": links}) + "\n")
+        path.write_text(json.dumps({"words": words, "links": links}) + "\n")
         corpus = corpora.links(path)
         with warnings.catch_warnings(action="ignore", category=HeadscopeWarning):
             found = run.links(demo, corpus, candidates="any", direction="row")["accuracy"].values[0, 0]

@@ -16,14 +16,13 @@ from headscope.measures.dataset import interval_of, measure_names
 from headscope.reports import page
 from headscope.views.blobs import ArrayRef, Blobs, decode
 from headscope.views.blocks import section as section_of
-from headscope.views.digits import percent
 from headscope.views.explorer import Input
 from headscope.views.page import cleaned, script_json
 from headscope.views.payload import SectionInfo
 from headscope.views.section import Section, SideBySide
 from tests.helpers import section_blocks
 from tests.helpers.pages import said, told
-from tests.helpers.report_sample import NASTY, dataset, example, maps, report_page, report_payload
+from tests.helpers.report_sample import NASTY, dataset, example, maps, report_payload
 
 
 def section(payload: Any, kind: str) -> Any:
@@ -297,20 +296,6 @@ def test_the_first_token_is_not_said_twice():
     data = dataset()
     data["cls"] = data["first"]
     assert not any("[CLS]" in line for line in said(report_payload(data)[0]))
-
-
-def test_names_that_garble_are_cleaned():
-    html = report_page(dataset(name="a\u202eb\x00"), title="t\x00")
-    payload = json.loads(html.split('id="headscope-payload">')[1].split("</script>")[0])
-    assert payload["model"]["name"] == "a\ufffdb\ufffd"
-    assert payload["title"] == "t\ufffd"
-
-
-@pytest.mark.parametrize(
-    ("share", "text"), [(1.0, "100%"), (0.9999, "99.9%"), (0.5, "50%"), (0.0, "0%"), (1e-5, "<0.1%")]
-)
-def test_percentages(share: float, text: str):
-    assert percent(share) == text
 
 
 def test_a_corpus_without_pairs_has_no_texts_a_and_b() -> None:

@@ -17,8 +17,7 @@ from headscope.errors import HeadscopeWarning, InputError
 from headscope.views.explorer import explorer_payload
 from headscope.views.gold import of_parts
 from headscope.views.inputs import Input
-from headscope.views.view import View
-from tests.helpers.view_sample import neurons, some
+from tests.helpers.view_sample import some
 
 # [CLS] it ##s cat [SEP] <b>& שלום [SEP]: words "its", "cat"; of B "<b>&", "שלום".
 SELF = {"self": some()}
@@ -105,33 +104,6 @@ class TestPlaces:
         with pytest.warns(HeadscopeWarning, match=r"links\[0\]: 'abc' is taken whole"):
             found = of_parts([link(Span(1, 3), Span(4, 5), unit="characters")], {"self": maps})
         assert sides(found) == {"self": [("from", [0], [[1]])]}
-
-
-class TestPictures:
-    @pytest.mark.parametrize(
-        "state",
-        [
-            {"scale": "head"},
-            {"scale": "head", "heads": [0, 2]},
-            {"scale": "head", "picture": "matrix"},
-            {"scale": "head", "picture": "matrix", "zoom": (2, 3, 0, 3)},
-            {"scale": "neuron", "pin": ("from", 3)},
-            {"scale": "model"},
-            {"scale": "model", "draw": "heat"},
-        ],
-    )
-    def test_stills_have_outlines(self, state: dict[str, Any]) -> None:
-        maps = {"self": some(heads=4)}
-        links = of_parts([link(Span(1, 2), Span(0, 1)), (3, 5), (6, 5), (1, 7)], maps)
-        one = Input(maps, neurons={"self": neurons()}, links=links)
-
-        def drawn(**more: Any) -> str:
-            return View([one], {**state, **more}).picture("svg").decode()
-
-        with_links, without = drawn(), drawn(gold=False)
-        inks = [ink in with_links for ink in ("#6a3fc4", "#c2500a")]
-        assert any(inks)
-        assert not any(ink in without for ink in ("#6a3fc4", "#c2500a"))
 
 
 def test_a_payload_has_the_links_of_each_part() -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-import headscope as hs
 from headscope.views.explorer import Input
 from headscope.views.still import DOTS, converted, inches
 from tests.helpers import heard_sample, seen_sample, talk_sample
@@ -97,11 +96,12 @@ TABLE: tuple[tuple[str, Any, str, str], ...] = (
 def stills(inputs: str) -> Stills:
     if inputs == "pair":
         return Stills(pair())
-    if inputs == "seen":
-        return Stills(against_reversed(seen_sample.random_maps()))
-    return Stills(
-        hs.view(heard_sample.cross() if inputs == "heard" else talk_sample.planted(talk_sample.axis()))
-    )
+    made = {
+        "seen": seen_sample.random_maps,
+        "heard": heard_sample.cross,
+        "talk": lambda: talk_sample.planted(talk_sample.axis()),
+    }
+    return Stills(against_reversed(made[inputs]()))
 
 
 def still(name: str, **more: Any) -> Still:
@@ -132,7 +132,8 @@ def test_a_picture_heeds_what_the_page_does(name: str, key: str, value: Any, hee
 @pytest.mark.parametrize("name", [
     "grid", "heat+sorted", "heat+both", "head", "head+many", "head+both", "head+difference", "head+pinned to",
     "matrix", "text", "neuron", "neuron+values", "neuron+values+both", "picture", "picture+many",
-    "picture+many+rollout", "picture+difference", "sound+pinned+time", "talk+pinned",
+    "picture+many+rollout", "picture+difference", "sound+pinned+time", "sound+many", "sound+both", "sound+difference",
+    "talk+pinned to", "talk+both",
 ])  # fmt: skip
 def test_it_fits_its_paper_and_can_be_read(name: str, width: str) -> None:
     found = still(name, theme="dark", width=width, title="What it shows")

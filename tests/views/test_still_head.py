@@ -261,14 +261,13 @@ class TestTwo:
 
 
 class TestGold:
-    @pytest.mark.parametrize("state", [HEAD, MANY, MATRIX, {**MATRIX, "zoom": (0, 4, 0, 4)}])
-    def test_links_are_drawn_and_counted(self, state: dict[str, Any]) -> None:
-        text, without = still(state).svg, still({**state, "gold": False}).svg
-        assert "2 GOLD LINKS" in text
-        assert "GOLD" not in without
-        inks = ("#6a3fc4", "#c2500a")
-        assert any(ink in text for ink in inks)
-        assert not any(ink in without for ink in inks)
+    def test_links_are_drawn_and_counted(self) -> None:
+        for state in (HEAD, MANY, {**MATRIX, "zoom": (0, 4, 0, 4)}):
+            text, without = still(state).svg, still({**state, "gold": False}).svg
+            assert "2 GOLD LINKS" in text
+            assert "GOLD" not in without
+            assert re.search("#6a3fc4|#c2500a", text)
+            assert not re.search("#6a3fc4|#c2500a", without)
 
     def test_those_of_other_tokens_give_way_to_a_pinned_one(self) -> None:
         dashes = [

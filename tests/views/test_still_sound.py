@@ -12,7 +12,7 @@ import pytest
 
 import headscope as hs
 from tests.helpers.heard_sample import SECONDS, WORDS, alike, cross, middle
-from tests.helpers.stills import SMALLEST, Still, Stills, against_reversed, alpha
+from tests.helpers.stills import Still, Stills, against_reversed, alpha
 
 pytest.importorskip("py_mini_racer")
 
@@ -177,21 +177,3 @@ def test_a_difference_has_two_colours() -> None:
     assert "blue: more in the first than in the second; orange: less" in found.said
     assert "words stand" not in found.said
     assert len({colour for _, colour in peaks(found)}) == 2
-
-
-@pytest.mark.parametrize("width", [3.3, WIDE])
-@pytest.mark.parametrize(
-    ("kind", "state"),
-    [
-        ("cross", {"pin": ["from", 2], "time": 0.6}),
-        ("cross", {"heads": [0, 1, 2]}),
-        ("alike", {"pin": ["from", 3]}),
-        ("long", {}),
-        ("two", {"side": "both"}),
-        ("two", {"side": "difference", "theme": "dark"}),
-    ],
-)
-def test_what_is_drawn_fits(kind: str, state: dict[str, Any], width: float) -> None:
-    found = still(kind, width, **state)
-    assert found.outside() == []
-    assert found.smallest() >= SMALLEST

@@ -11,7 +11,7 @@ import pytest
 import headscope as hs
 from headscope.core.maps import AttentionMaps
 from tests.helpers.colours import DARK, LIGHT
-from tests.helpers.stills import SMALLEST, Still, Stills, against_reversed, alpha
+from tests.helpers.stills import Still, Stills, against_reversed, alpha
 from tests.helpers.talk_sample import WORDS, axis, heard, planted
 
 pytest.importorskip("py_mini_racer")
@@ -123,19 +123,3 @@ def test_a_difference_has_the_colours_of_its_signs() -> None:
     fills = {each.element.get("fill") for each in found.of("rect") if each.at("height") == 22}
     assert {DARK.diverging[1], DARK.diverging[5]} & fills
     assert "Blue: more in the first than in the second; orange: less." in found.said
-
-
-@pytest.mark.parametrize("width", [3.3, 6.9])
-@pytest.mark.parametrize(
-    ("kind", "state"),
-    [
-        ("written", {"pin": ["to", 1]}),
-        ("pictures", {"heads": [0, 1], "theme": "dark"}),
-        ("two", {"side": "both"}),
-        ("cross", {}),
-    ],
-)
-def test_what_is_drawn_fits(kind: str, state: dict[str, Any], width: float) -> None:
-    found = still(kind, width, **state)
-    assert found.outside() == []
-    assert found.smallest() >= SMALLEST

@@ -54,12 +54,6 @@ class TestState:
         }
         assert view(**first.state).state == first.state
 
-    def test_it_can_be_set(self) -> None:
-        shown = view()
-        shown.state = {"layer": 1, "heads": [3]}
-        assert shown.state == {"layer": 1, "heads": [3]}
-        assert shown.payload["state"] == {"layer": 1, "heads": [3]}
-
     def test_what_cannot_be_shown_is_refused(self) -> None:
         with pytest.raises(InputError, match="layer takes 0, 1; found 7"):
             view(layer=7)
@@ -259,6 +253,8 @@ class TestNotebook:
         shown.state = {"quantity": "gradient"}
         assert len(sent) == 1, "it is there"
         np.testing.assert_array_equal(shown.matrix(1, 2, quantity="gradient"), slopes[1][2])
+        with pytest.raises(InputError, match="no 'x' of part 'self'"):
+            shown.matrix(0, 0, quantity="x")
 
     def test_what_cannot_be_computed_is_said(self) -> None:
         reply, _ = view().answer({"kind": "quantity", "id": 4, "name": "gradient"})
@@ -278,15 +274,6 @@ class TestNotebook:
         )
         found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         assert found.stdout.strip() == ""
-
-
-def test_other_matrices_exactly() -> None:
-    maps = some(heads=4)
-    slopes = [layer - 0.5 for layer in maps.layers]
-    shown = View([Input({"self": maps}, matrices={"gradient": {"self": slopes}})])
-    np.testing.assert_array_equal(shown.matrix(1, 2, quantity="gradient"), slopes[1][2])
-    with pytest.raises(InputError, match="no 'x' of part 'self'"):
-        shown.matrix(0, 0, quantity="x")
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda view: pickle.loads(pickle.dumps(view))])
