@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from headscope.bertviz import head_view, model_view
-from headscope.errors import InputError
 from headscope.views import page as pages
 from tests.helpers.pages import payload as read
 
@@ -102,64 +101,6 @@ class TestInputs:
     def test_maps_that_were_cut(self) -> None:
         cut = tuple(layer[:, :, 1:5, 1:5] for layer in attentions())
         assert of(head_view, cut, TOKENS[1:5])["kind"] == "explorer"
-
-
-class TestRefusals:
-    @pytest.mark.parametrize(
-        ("attention", "message"),
-        [
-            (
-                (),
-                r"found \(\); pass outputs\.attentions, not outputs\[-1\], of a model loaded with attn_impl",
-            ),
-            (torch.zeros(1, 8), r"found an array of shape \(1, 8\); pass outputs\.attentions"),
-            ((None, None), r"layers are None; pass outputs\.attentions"),
-            (SimpleNamespace(attentions=None), r"these outputs hold no attentions; pass outputs\.attentions"),
-            ({"attentions": ()}, "these outputs hold no attentions"),
-            ({"logits": 1}, "these outputs hold no attentions"),
-            (
-                attentions(batch=2),
-                r"axis batch: expected one input, found 2; pass \[layer\[:1\] for layer in",
-            ),
-            (attentions(queries=5, keys=5), "axis query: expected 6 entries, one a token, found 5"),
-        ],
-    )
-    def test_attention(self, attention, message) -> None:
-        for call in (head_view, model_view):
-            with pytest.raises(InputError, match=message):
-                call(attention, TOKENS)
-
-    @pytest.mark.parametrize(
-        ("options", "message"),
-        [
-            ({}, "expected outputs.attentions"),
-            ({"attention": attentions()}, "tokens: expected one string a position"),
-            (
-                {"attention": attentions(), "tokens": TOKENS, "encoder_tokens": TOKENS},
-                "is for models of one part",
-            ),
-            ({"encoder_attention": attentions()}, "encoder_tokens: required with encoder_attention"),
-            (
-                {"cross_attention": attentions(), "encoder_tokens": TOKENS},
-                "decoder_tokens: required with cross_attention",
-            ),
-            ({"attention": attentions(), "tokens": TOKENS, "sentence_b_start": 9}, "from 1 to 5, found 9"),
-            ({"attention": attentions(), "tokens": TOKENS, "html_action": "save"}, "expected view or return"),
-            ({"attention": attentions(), "tokens": TOKENS, "include_layers": [7]}, "no layer 7"),
-        ],
-    )
-    def test_arguments(self, options, message) -> None:
-        for call in (head_view, model_view):
-            with pytest.raises(ValueError, match=message):
-                call(**options)
-
-    def test_a_layer_that_is_left_out(self) -> None:
-        with pytest.raises(InputError, match="layer takes"):
-            head_view(attentions(), TOKENS, layer=0, include_layers=[1])
-
-    def test_a_mode(self) -> None:
-        with pytest.raises(InputError, match="display_mode: expected dark or light, found 'blue'"):
-            model_view(attentions(), TOKENS, display_mode="blue")
 
 
 class TestActions:

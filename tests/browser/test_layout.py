@@ -90,11 +90,9 @@ def test_the_head_is_within_the_first_screen(
     tab: Any, pages: dict[str, str], name: str, tmp_path: Any
 ) -> None:
     cells = "document.querySelector('.ring:not(.hov)').getBoundingClientRect().width"
-    page = opened(tab, pages[name], tmp_path)
     for width, height in SIZES:
-        page.evaluate("scrollTo(0, 0)")
-        page.set_viewport_size({"width": width, "height": height})
-        settled(page)
+        tab.page.set_viewport_size({"width": width, "height": height})
+        page = opened(tab, pages[name], tmp_path)
         found = page.evaluate(SEEN)
         where = f"{name} at {width} × {height}"
         picture, grid, ring = found["pictures"][0], found["grids"][0], found["ring"][0]

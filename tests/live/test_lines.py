@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 import headscope as hs
-from headscope.errors import InputError
 from headscope.live.lines import BARS, MOST, Lines
 from headscope.live.session import Live
 from tests.helpers.planted_induction import circuit
@@ -108,10 +107,3 @@ def test_where_few_lines_have_room_those_of_the_largest_terms_are_followed(
     bars = [bar for one in lines for side in ("by_key", "by_query") for bar in one[side] if "line" in bar]
     largest = max(bars, key=lambda bar: bar["term"])
     assert [[0, further["head"]], [further["query"], further["key"]]] == [largest["head"], largest["line"]]
-
-
-def test_lines_are_told_of_named_heads_of_a_model(model: hs.Model) -> None:
-    with pytest.raises(InputError, match="reads: expected the heads whose lines are told"):
-        hs.view(model, TEXT, quantities=(), reads=True)
-    with pytest.raises(InputError, match="reads: expected a model behind every input"):
-        hs.view(hs.capture(model, TEXT), layer=1, heads=0, reads=True)

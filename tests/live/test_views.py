@@ -15,7 +15,7 @@ from headscope.attention.objective import natural
 from headscope.attention.one import capture, gradients, prepare
 from headscope.core.link import Link, Span
 from headscope.core.maps import wrap
-from headscope.errors import HeadscopeWarning, InputError
+from headscope.errors import HeadscopeWarning
 from headscope.live import quantities
 from headscope.live import view as module
 from headscope.live.view import head_view, model_view, neuron_view, view
@@ -217,13 +217,9 @@ class TestQuantities:
         ]
         assert part["neurons"][0]["v"]["codes"]["shape"] == other["neurons"][0]["v"]["codes"]["shape"]
         assert b"svg" in shown.picture("svg")
-        with pytest.raises(InputError, match="cannot compute 'relevance'"):
-            shown.add("relevance")
 
     def test_maps_offer_nothing(self, demo, maps) -> None:
         assert view(maps).payload["offers"] == []
-        with pytest.raises(InputError, match="cannot compute 'gradient'"):
-            view(maps).add("gradient")
 
     def test_maps_beside_a_model_hold_what_they_were_given(self, demo, maps) -> None:
         pair = (TEXT, OTHER)
@@ -263,8 +259,6 @@ class TestQuantities:
         arrays = [torch.from_numpy(-layer.copy())[None] for layer in maps.layers]
         shown = view(maps, quantities={"effect": arrays}, quantity="effect")
         np.testing.assert_array_equal(shown.matrix(1, 1, quantity="effect"), -maps[1, 1])
-        with pytest.raises(InputError, match=r"quantities\['effect'\]: no part 'cross'; this input has self"):
-            view(maps, quantities={"effect": {"cross": arrays}})
 
 
 def test_maps_without_a_model() -> None:

@@ -15,7 +15,7 @@ import headscope as hs
 from headscope.analyses.distance.arrangement import head_map
 from headscope.analyses.reproduce import Typed
 from headscope.core.heads import Head
-from headscope.errors import CorpusError, InputError
+from headscope.errors import CorpusError
 from headscope.measures.choose import choose
 from headscope.models import Model
 from tests.helpers import section_blocks
@@ -115,11 +115,6 @@ def test_the_sections_that_are_asked_for(demo: Model, whole: str) -> None:
     named = [section_blocks.name_of(one) for one in few["sections"]]
     assert [name for name in named if name != "absent"] == wanted
     assert len(few["examples"]) == 1
-    with pytest.raises(
-        InputError,
-        match=r"unknown section 'all'; expected some of roles, artefacts, align, retrieval, writes, composition, syntax, .*gradients",
-    ):
-        hs.report(demo, corpus, sections=["all"])
 
 
 def test_roles_are_those_of_the_command(demo: Model, whole: str) -> None:

@@ -16,7 +16,7 @@ from headscope.core.heads import Head
 from headscope.core.maps import AttentionMaps
 from headscope.core.neurons import Neurons
 from headscope.core.tokens import Picture, Tokens
-from headscope.errors import HeadscopeWarning, InputError
+from headscope.errors import HeadscopeWarning
 from headscope.views import explorer, highlights
 from headscope.views.blobs import Blobs, decode
 from headscope.views.explorer import Input, explorer_page, explorer_payload, views_page
@@ -177,8 +177,6 @@ def test_thumbnails_alone_are_a_grid_without_maps():
     assert (part["layers"], part["neurons"], payload["state"]) == ([], None, {"scale": "model"})
     assert decode(part["thumbs"], blobs.texts).shape == (12, 6, 6)
     assert len(blobs.buffers) < len(whole.buffers)
-    with pytest.raises(InputError, match="this payload has thumbnails only"):
-        explorer_payload([one], thumbnails=True, state={"scale": "head"})
 
 
 def test_a_state_comes_back_as_plain_values():

@@ -10,7 +10,6 @@ import pytest
 
 import headscope as hs
 from headscope.core.maps import AttentionMaps
-from headscope.errors import InputError
 from headscope.views import explorer, fold
 from headscope.views.explorer import Input, explorer_payload
 from headscope.views.view import View
@@ -132,21 +131,11 @@ def test_a_state_names_pictures_that_are_there() -> None:
     assert view.state["unfolded"] == [0]
     assert hs.view(maps, **view.state).state == view.state
     assert view.state["unit"] == "words"
-    with pytest.raises(InputError, match=r"state: unfolded takes 0 to 0; found \[1\]"):
-        hs.view(maps, unfolded=[1])
-    with pytest.raises(
-        InputError, match="state: unfolded takes pictures within a text, which this input has not"
-    ):
-        hs.view(hs.wrap(np.eye(2)[None, None], ["a", "b"]), unfolded=[0])
-    with pytest.raises(InputError, match="state: unfolded takes a list of pictures"):
-        hs.view(maps, unfolded="all")
 
 
 def test_inputs_of_as_many_shown_tokens_can_be_subtracted() -> None:
     """Pictures of another number of patches are one token each: the texts around them are what is compared."""
-    one, other = planted(axis()), planted(axis(2))
-    with pytest.raises(InputError, match="show as many tokens; found 8 × 8 and 10 × 10"):
-        hs.view(one, against=other, side="difference", scale="head", picture="lines", unit="pieces")
+    one = planted(axis())
     view = hs.view(
         one, against=planted(axis()), side="difference", scale="head", picture="lines", layer=0, heads=[0]
     )

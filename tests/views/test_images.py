@@ -221,20 +221,6 @@ class TestPayload:
         assert "rollout" in first
         assert "unrolled" not in first
         assert second["unrolled"] == "it needs every layer from 0 on, and these maps have 2, 3"
-        with pytest.raises(InputError, match="state: there is no rollout: it needs every layer from 0 on"):
-            explorer_payload([Input(parts)], state={"part": "stage 2", "rollout": True})
-
-    def test_a_text_has_no_such_state(self) -> None:
-        text = Input({"self": hs.wrap(np.full((1, 1, 2, 2), 0.5), ["a", "b"])})
-        for state, said in (
-            ({"rollout": True}, "there is no rollout: it is drawn on a picture"),
-            ({"strip": "mean"}, "strip 'mean' needs a picture"),
-            ({"opacity": 1.2}, "opacity takes a number from 0 to 1"),
-            ({"opacity": None}, "opacity takes a number from 0 to 1"),
-            ({"queries": "some"}, "queries takes 'all' or 'patches'"),
-        ):
-            with pytest.raises(InputError, match=said):
-                explorer_payload([text], state=state)
 
     def test_two_pictures_open_on_the_picture(self) -> None:
         view = View([Input({"self": random_maps()}), Input({"self": random_maps()})])

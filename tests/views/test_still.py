@@ -14,7 +14,7 @@ from PIL import Image
 from pypdf import PdfReader
 
 import headscope as hs
-from headscope.errors import HeadscopeWarning, InputError, MissingError
+from headscope.errors import HeadscopeWarning, MissingError
 from headscope.views import still
 
 ABOUT = {"title": "Attention of <x>", "description": '{"é": "ü"}', "creator": "headscope"}
@@ -41,12 +41,6 @@ def test_a_width_is_that_of_the_paper(cat: hs.View, width: float | str, pixels: 
     points = PdfReader(io.BytesIO(made(cat, "pdf", width=width))).pages[0].mediabox.width
     assert float(points) == pytest.approx(pixels * 0.75)
     assert Image.open(io.BytesIO(made(cat, "png", width=width, dots=192))).width == 2 * pixels
-
-
-@pytest.mark.parametrize("width", [0.5, 41, float("nan"), "text"])
-def test_a_width_that_no_paper_has(cat: hs.View, width: float | str) -> None:
-    with pytest.raises(InputError, match=r"width: expected 'column', 'page' or inches from 1 to 40, found"):
-        made(cat, width=width)
 
 
 def test_text_can_be_read_and_is_not_too_small(cat: hs.View) -> None:

@@ -55,8 +55,6 @@ class TestState:
         assert view(**first.state).state == first.state
 
     def test_what_cannot_be_shown_is_refused(self) -> None:
-        with pytest.raises(InputError, match="layer takes 0, 1; found 7"):
-            view(layer=7)
         shown = view()
         with pytest.raises(InputError, match="no key 'colour'"):
             shown.state = {"colour": 1}
@@ -110,16 +108,6 @@ class TestFiles:
         path = view(scale="head").save(tmp_path / name, width="column")
         assert path == tmp_path / name
         assert path.read_bytes().startswith(start)
-
-    def test_another_suffix(self, tmp_path) -> None:
-        with pytest.raises(
-            InputError, match=r"x\.jpg: expected a file that ends in \.html, \.svg, \.pdf, \.png, found"
-        ):
-            view().save(tmp_path / "x.jpg")
-        with pytest.raises(InputError, match="found none"):
-            view().save(tmp_path / "x")
-        with pytest.raises(InputError, match=r"x\.html: cannot be written \(no such folder\)"):
-            view().save(tmp_path / "none" / "x.html")
 
     def test_the_picture_is_of_the_state_now(self) -> None:
         shown = view(scale="head", layer=0, heads=[2])
@@ -253,8 +241,6 @@ class TestNotebook:
         shown.state = {"quantity": "gradient"}
         assert len(sent) == 1, "it is there"
         np.testing.assert_array_equal(shown.matrix(1, 2, quantity="gradient"), slopes[1][2])
-        with pytest.raises(InputError, match="no 'x' of part 'self'"):
-            shown.matrix(0, 0, quantity="x")
 
     def test_what_cannot_be_computed_is_said(self) -> None:
         reply, _ = view().answer({"kind": "quantity", "id": 4, "name": "gradient"})

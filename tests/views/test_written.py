@@ -96,13 +96,6 @@ def test_tokens_that_are_taken_keep_their_texts() -> None:
     assert encode(demo(), "One two").take([0, 2]).texts == ("", " two")
 
 
-def test_texts_are_strings_one_a_token() -> None:
-    with pytest.raises(hs.errors.ShapeError, match="texts: expected 2 entries, one a token, found 1"):
-        Tokens(["a", "b"], texts=["a"])
-    with pytest.raises(hs.errors.InputError, match=r"texts\[1\]: expected a string, found int"):
-        Tokens(["a", "b"], texts=["a", 3])  # type: ignore[list-item]
-
-
 def test_words_of_a_treebank_stand_as_the_file_says(tmp_path: Path) -> None:
     rows = [("It", "_"), ("ended", "SpaceAfter=No"), (".", "_"), ("Yes", "SpaceAfter=No"), ("!", "_")]
     path = tmp_path / "one.conllu"
