@@ -66,13 +66,11 @@ def test_long_runs(demo: Model, pair: Any, tmp_path: Path, name: str) -> None:
     xr.testing.assert_identical(merged.drop_attrs(), plain.drop_attrs())
 
 
-@pytest.mark.parametrize("which", ["demo", "stories"])
 @pytest.mark.usefixtures("few_repeats")
-def test_roles(request: pytest.FixtureRequest, pair: Any, which: str) -> None:
+def test_roles(stories: Model, pair: Any) -> None:
     """Of a causal model also what heads do off the sink, whose measures are taken by workers."""
-    model = request.getfixturevalue(which)
     corpus = corpora.builtin()
-    plain, found = (hs.roles(model, corpus, limit=12, engine=engine) for engine in (None, pair))
+    plain, found = (hs.roles(stories, corpus, limit=12, engine=engine) for engine in (None, pair))
     pd.testing.assert_frame_equal(plain, found, check_exact=True)
     assert plain.attrs["meta"] == {**found.attrs["meta"], "created": plain.attrs["meta"]["created"]} | {
         "seconds": plain.attrs["meta"]["seconds"]

@@ -41,31 +41,44 @@ def plugin(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(plugin: Path, *words: object) -> str:
+SCRIPT = """
+import shlex, sys
+from headscope import cli
+
+for line in sys.argv[1:]:
+    sys.argv = ["headscope", *shlex.split(line)]
+    try:
+        cli.main()
+    except SystemExit as ended:
+        assert not ended.code, line
+    print("end of a command", flush=True)
+"""
+
+
+def run(plugin: Path, *lines: str) -> list[str]:
+    """What some command lines print, one after the other in one process."""
     path = os.pathsep.join([str(plugin), str(ROOT / "src")])
-    ended = subprocess.run(
-        [sys.executable, "-m", "headscope", *map(str, words)],
-        env={**os.environ, "PYTHONPATH": path},
-        cwd=plugin,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    environment = {**os.environ, "PYTHONPATH": path}
+    call = [sys.executable, "-c", SCRIPT, *lines]
+    ended = subprocess.run(call, env=environment, cwd=plugin, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
-    return ended.stdout
+    return ended.stdout.split("end of a command\n")
 
 
 @pytest.mark.slow
 def test_a_plug_in_has_a_command_a_table_and_a_section(plugin: Path) -> None:
-    assert re.search(r"\n  quiet +Which heads look least at punctuation\?", run(plugin, "--help"))
-    assert re.search(r"--most <int> +So many heads are listed\.", run(plugin, "quiet", "--help"))
-    rows = json.loads(run(plugin, "quiet", "--limit", 4, "--most", 3, "--json"))
+    quiet = "quiet --limit 4 --most 3"
+    report = "report --sections quiet --limit 4 --examples 0 -o page.html"
+    commands, options, found, text, *_ = run(
+        plugin, "--help", "quiet --help", f"{quiet} --json", quiet, report
+    )
+    assert re.search(r"\n  quiet +Which heads look least at punctuation\?", commands)
+    assert re.search(r"--most <int> +So many heads are listed\.", options)
+    rows = json.loads(found)
     assert [*rows[0]] == ["layer", "head", "paper", "quiet"]
     assert [row["quiet"] for row in rows] == sorted(row["quiet"] for row in rows)
     first = f"L{rows[0]['layer']}H{rows[0]['head']}"
-    text = run(plugin, "quiet", "--limit", 4, "--most", 3)
     assert text.startswith(f"{first} looks least at punctuation.\n")
     assert len(text.splitlines()) == 1 + 1 + 3
-    run(plugin, "report", "--sections", "quiet", "--limit", 4, "--examples", 0, "-o", "page.html")
     payload = pages.payload((plugin / "page.html").read_text(encoding="utf-8"))
     assert pages.section(payload, "quiet")["blocks"][0]["values"]["head"][0] == rows[0]["head"]

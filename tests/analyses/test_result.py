@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
@@ -20,6 +18,7 @@ from headscope.errors import InputError
 from headscope.models import Model
 from headscope.views.blocks import FEW, rows_of
 from headscope.views.terminal import written
+from tests.analyses.test_sections import training
 from tests.helpers import report_sample
 
 pytestmark = pytest.mark.slow
@@ -92,29 +91,22 @@ def test_the_result_of_a_run(demo: Model) -> None:
 
 
 def test_a_comparison_has_files_and_shows_itself(tmp_path: Path) -> None:
-    axes = ("checkpoint", "measure", "layer", "head")
-    parts: dict[str, Any] = {name: (axes, np.full((2, 1, 2, 3), 0.5)) for name in ("value", "se", "n")}
-    coords = {"checkpoint": ["step-1", "step-2"], "measure": ["previous"], "layer": [0, 1], "head": [0, 1, 2]}
-    named = {"title": ("measure", ["previous token"]), "units": ("measure", ["share"])}
     meta = {
         "models": [{"name": "org/small"}, {"name": "org/<large>"}],
         "corpus": {"name": "a.txt", "examples": 3},
     }
-    figures = xr.Dataset(
-        {**parts, "chance": (axes[:-1], np.full((2, 1, 2), 0.1))},
-        {**coords, **named},
-        {"meta": json.dumps(meta)},
-    )
-    run = Training(figures)
-    assert len(pd.read_csv(run.save(tmp_path / "a.csv"))) == len(run.table) == 12
-    assert xr.load_dataset(run.save(tmp_path / "a.nc"), engine="h5netcdf").identical(figures)
-    assert "previous token" in run.save(tmp_path / "a.svg").read_text(encoding="utf-8")
+    figures = training(("step-1", "step-2")).assign_attrs(meta=json.dumps(meta))
+    value = figures["value"]
+    run = Training(figures.assign(se=value, n=value, chance=value.mean("head")))
+    assert len(pd.read_csv(run.save(tmp_path / "a.csv"))) == len(run.table)
+    assert xr.load_dataset(run.save(tmp_path / "a.nc"), engine="h5netcdf").identical(run.figures)
+    assert "title of previous" in run.save(tmp_path / "a.svg").read_text(encoding="utf-8")
     page = run._repr_html_()
     assert page.startswith("<p><b>Measures over checkpoints</b><br>small and &lt;large&gt; · a.txt</p>")
     assert "step-1" in page
     lines = repr(run).splitlines()
     assert lines[:3] == ["Measures over checkpoints", "small and <large> · a.txt", ""]
     assert lines[3] == "the largest value of a head at each checkpoint"
-    assert lines[-1].split() == ["previous", "0.5", "0.5"]
+    assert lines[-3].split() == ["previous", "0.25", "0.25"]
     with pytest.raises(InputError, match=r"found .html"):
         run.save(tmp_path / "a.html")

@@ -140,8 +140,8 @@ def training(
     names: Sequence[str] = ("step-0", "step-500", "step-1000"), *, missing: bool = False
 ) -> xr.Dataset:
     """Three checkpoints: entropy moves, L1H1 to the top."""
-    value = np.full((3, 3, 2, 3), 0.2) + np.arange(6).reshape(2, 3) / 100
-    value[1, :, 1, 1] = [0.2, 0.5, 0.9]
+    value = np.full((3, len(names), 2, 3), 0.2) + np.arange(6).reshape(2, 3) / 100
+    value[1, :, 1, 1] = np.linspace(0.2, 0.9, len(names))
     value[0, :, 0, 1] = np.nan
     if missing:
         value[0] = np.nan

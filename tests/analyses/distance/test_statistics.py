@@ -60,18 +60,6 @@ def test_figures_are_those_of_the_definition(seed: int, documents: int) -> None:
     assert found.attrs["n"] == sum(one[3] for one in inputs)
 
 
-@settings(max_examples=30, deadline=None)
-@given(seed=st.integers(0, 10**6), cut=st.integers(1, 7))
-def test_parts_add_up(seed: int, cut: int) -> None:
-    inputs = draw_inputs(seed, 8)
-    both = gather([one for one in inputs if one[0] < cut]) + gather([one for one in inputs if one[0] >= cut])
-    whole = gather(inputs)
-    for name, array in whole.to_arrays().items():
-        if array.dtype.kind == "f":
-            np.testing.assert_allclose(both.to_arrays()[name], array, rtol=1e-12, err_msg=name)
-    assert both.counts == whole.counts
-
-
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10**6), documents=st.integers(1, 4), size=st.integers(1, 4))
 def test_documents_that_are_cut_count_once(seed: int, documents: int, size: int) -> None:

@@ -52,9 +52,7 @@ def test_a_planted_head_is_found(llava: Model) -> None:
 
 @pytest.mark.slow
 def test_random_weights_name_none(llava: Model) -> None:
-    for seed in range(3):
-        found = hs.links(llava, corpus_of(40, seed=seed))
-        assert row(found)["q"] > 0.05
+    assert row(hs.links(llava, corpus_of(40)))["q"] > 0.05
 
 
 def red_model() -> Model:

@@ -174,10 +174,6 @@ def test_a_planted_head_of_speech_is_listed_with_the_overlap_of_halves() -> None
     stability = card.lists["alignment"]["stability"]
     assert (stability["top"], stability["documents"], stability["chance"]) == (4, 10, 0.5)
     assert 0.25 <= stability["share"] < 1
-    changed: Any = hs.card_differences(card, hs.card(whisper, corpus))
-    assert PLANTED in [
-        *changed[changed["list"] == "alignment"][["layer", "head"]].itertuples(index=False, name=None)
-    ]
     np.testing.assert_array_equal(ranked["right"].sum("cluster") / ranked["words"].sum(), ranked["aligned"])
 
 

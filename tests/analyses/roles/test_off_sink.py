@@ -8,13 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-import xarray as xr
 from numpy.testing import assert_allclose
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
 import headscope as hs
-from headscope.analyses.roles import copying, run
-from headscope.analyses.roles import run as synthetic
 from headscope.analyses.roles.offsets import look
 from headscope.analyses.roles.run import look_off, measured_off, off_sink
 from headscope.analyses.roles.statistics import NONE, every, named, roles_of, sinks
@@ -23,6 +20,7 @@ from headscope.core.tokens import Tokens
 from headscope.corpora import Example
 from headscope.models import Model
 from headscope.runs.options import RunOptions
+from tests.analyses.roles.test_statistics import two
 from tests.helpers.planted_induction import WORDS, circuit
 from tests.helpers.planted_needles import HAY, reader
 from tests.helpers.small_models import sharpen, sizes
@@ -101,29 +99,12 @@ def test_a_call_without_its_first_key(kind: str) -> None:
     assert seen[0, 0]
 
 
-def figures(name: str, score: list[float], chance: float = 0.04) -> xr.Dataset:
-    heads = ("layer", "head")
-    array = np.array([score])
-    return xr.Dataset(
-        {
-            name: (heads, array),
-            f"{name}_se": (heads, np.full_like(array, 0.01)),
-            f"{name}_n": (heads, np.full_like(array, 900)),
-            f"{name}_documents": (heads, np.full_like(array, 12)),
-            f"{name}_skewness": (heads, np.zeros_like(array)),
-            f"{name}_chance": (heads, np.full_like(array, chance)),
-        },
-        coords={"layer": [0], "head": np.arange(len(score))},
-        attrs={"meta": "{}"},
-    )
-
-
 def test_only_heads_with_a_sink_are_looked_at_off_it() -> None:
     """Three heads with a sink: one looks at the previous token off it, one at nothing, one does so with its sink."""
     tests = every(
-        figures("previous", [0.05, 0.05, 0.62, 0.1]),
-        figures("sink", [0.9, 0.9, 0.35, 0.1]),
-        figures("previous_off", [0.8, 0.1, 0.95, 0.9]),
+        two([0.05, 0.05, 0.62, 0.1], 0.01),
+        two([0.9, 0.9, 0.35, 0.15], 0.01, measure="sink"),
+        two([0.8, 0.1, 0.95, 0.9], 0.01, measure="previous_off"),
     )
     off = tests[tests["role"] == "previous token, off the sink"]
     assert off["head"].tolist() == [0, 1, 2]
@@ -140,7 +121,7 @@ def test_only_heads_with_a_sink_are_looked_at_off_it() -> None:
 
 
 def test_without_a_sink_nothing_is_said_of_it() -> None:
-    tests = every(figures("previous", [0.6, 0.1]), figures("sink", [0.1, 0.1]))
+    tests = every(two([0.6, 0.1], 0.01), two([0.1, 0.1], 0.01, measure="sink"))
     assert set(tests["role"]) == {"previous token", "sink"}
 
 
@@ -194,30 +175,3 @@ def test_most_heads_of_a_language_model_have_a_sink_in_a_short_text(smollm: Mode
     assert float(found["previous"].sel(layer=16, head=0)) > 0.6
     assert float(found["sink"].sel(layer=18, head=6)) > 0.3
     assert 0.5 < sinks(found).attrs["all"] < 0.8
-
-
-@pytest.mark.deep
-def test_heads_of_a_language_model(smollm: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On fewer and shorter inputs than by default: six documents, repeats of 12 to 24 tokens, six needles."""
-    monkeypatch.setattr(run, "SEQUENCES", 40)
-    monkeypatch.setattr(synthetic, "MOST", 24)
-    monkeypatch.setattr(copying, "SEQUENCES", 24)
-    monkeypatch.setattr(copying, "TEXTS", 6)
-    monkeypatch.setattr(copying, "TOKENS", 24)
-    monkeypatch.setattr(run, "NEEDLES", 6)
-    monkeypatch.setattr(run, "NEEDLE_TEXT", 96)
-    documents: dict[object, list[str]] = {}
-    for example in hs.corpora.builtin(pack=None):
-        documents.setdefault(example.document, []).append(example.text or "")
-    found = hs.roles(smollm, hs.corpora.texts([" ".join(lines) for lines in [*documents.values()][:6]]))
-    held = {str(head): names for head, names in roles_of(found).items()}
-    assert held["L16H0"] == ["previous token"]
-    assert held["L18H6"] == ["sink", "induction", "retrieval"]
-    assert held["L8H0"] == ["duplicate token"]
-    assert any(name.endswith(", off the sink") for names in held.values() for name in names)
-    heads = found.drop_duplicates(["layer", "head"])
-    assert len(heads) == 270
-    assert 0.4 < found.attrs["meta"]["sinks"]["all"] < 0.6
-    none = found[found["role"] == NONE]
-    assert none["nearest"].notna().all()
-    assert (none["nearest_score"] >= 0).all()

@@ -123,7 +123,7 @@ def sampled(draw: np.random.Generator, pair: bool) -> Tokens:
 
 
 def gathered(
-    plans: Sequence[Plan], inputs: Sequence[Tokens], names: Sequence[str], causal: bool, noise: float = 0.0
+    plans: Sequence[Plan], inputs: Sequence[Tokens], names: Sequence[str], causal: bool
 ) -> xr.Dataset:
     """Figures of planted heads, one layer of them, over inputs that are a document each."""
     chosen = choose(names)
@@ -135,7 +135,7 @@ def gathered(
         )
         random = draw.random((len(plans), *sight.shape)) * sight
         random /= random.sum(-1, keepdims=True)
-        weights = np.stack([over(plan, tokens, causal) for plan in plans]) * (1 - noise) + noise * random
+        weights = np.stack([over(plan, tokens, causal) for plan in plans]) * 0.85 + 0.15 * random
         maps = hs.wrap(weights[None], tokens, causal=causal)
         single = {
             measure.name: surface(maps, [measure, "current"])
@@ -177,12 +177,11 @@ BOTH: Mapping[str, Plan] = {
 }
 
 
-@pytest.mark.parametrize("noise", [0.0, 0.15])
-def test_planted_heads_that_see_both_ways(noise: float) -> None:
+def test_planted_heads_that_see_both_ways() -> None:
     draw = np.random.default_rng(0)
     inputs = [sampled(draw, pair=True) for _ in range(6)]
     plans = [*BOTH.values()]
-    found = roles(gathered(plans, inputs, ["surface", "patterns"], False, noise))
+    found = roles(gathered(plans, inputs, ["surface", "patterns"], False))
     assert named(found) == [{name} for name in BOTH]
 
 
@@ -202,16 +201,15 @@ CAUSAL: Mapping[str, Plan] = {
 }
 
 
-@pytest.mark.parametrize("noise", [0.0, 0.15])
-def test_planted_heads_of_a_causal_model(noise: float) -> None:
+def test_planted_heads_of_a_causal_model() -> None:
     draw = np.random.default_rng(1)
     texts = [sampled(draw, pair=False) for _ in range(12)]
     long = [Tokens.of([str(word) for word in draw.choice(WORDS, 128)]) for _ in range(6)]
     plans = [*CAUSAL.values()]
     found = roles(
-        gathered(plans, texts, ["surface", "patterns"], True, noise),
-        gathered(plans, long, ["sink", "current"], True, noise),
-        gathered(plans, [repeated(draw) for _ in range(6)], ["synthetic", "current"], True, noise),
+        gathered(plans, texts, ["surface", "patterns"], True),
+        gathered(plans, long, ["sink", "current"], True),
+        gathered(plans, [repeated(draw) for _ in range(6)], ["synthetic", "current"], True),
     )
     assert named(found) == [{name} for name in CAUSAL]
     assert found.attrs["untested"]["bag of words"] == "uniform attention has it already"

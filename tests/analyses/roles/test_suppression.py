@@ -100,7 +100,7 @@ def by_loops(model: Model, ids: np.ndarray, layer: int, head: int) -> tuple[floa
 @pytest.mark.parametrize("make", [gemma, suppressor])
 def test_scores_are_those_of_attributions_token_by_token(make: object) -> None:
     model = make()  # type: ignore[operator]
-    (example,) = texts(1, 16)
+    (example,) = texts(1, 14)
     found = suppression(model, [example])
     assert not isinstance(found, str)
     for layer, head in ((0, 1), (1, 0)):
@@ -151,7 +151,7 @@ def test_a_head_that_lowers_some_tokens_whatever_is_predicted_scores_its_chance(
 
 @pytest.mark.slow
 def test_untrained_models_have_no_such_head() -> None:
-    for seed in range(8):
+    for seed in range(3):
         torch.manual_seed(seed)
         config = transformers.LlamaConfig(vocab_size=WORDS, **sizes(inner=32, keys=2))
         model = hs.load(small_models.sharpen(transformers.LlamaForCausalLM(config)))

@@ -109,7 +109,7 @@ def test_needles_stand_outside_the_window(planted: Model) -> None:
 
 @pytest.mark.slow
 def test_a_head_of_an_untrained_model_loses_nothing() -> None:
-    for seed in range(4):
+    for seed in range(2):
         found = hs.streaming(writer(seed, length=64), TEXT, **{**OPTIONS, "exact": 4}, seed=seed)
         assert not (found["q"] <= 0.05).any()
 
@@ -163,17 +163,3 @@ def test_a_head_of_a_language_model_that_needs_the_whole_text(smollm: Any) -> No
     assert first["loss"] > 0.1
     assert {"L18K2", "L20K2", "L17K1"} <= {*found["top"].values.tolist()}
     assert found["accuracy"].values.tolist() == [1, 0, 1, 0]
-
-
-@pytest.mark.deep
-def test_the_heads_of_a_language_model_that_need_the_whole_text(smollm: Any) -> None:
-    """What docs/importance.md says, of fewer needles."""
-    found = hs.streaming(smollm, needles=8, exact=1, full=0.2, draws=1)
-    first = found.table().iloc[0]
-    assert (first["layer"], first["key_head"], first["heads"]) == (18, 2, "H6–H8")
-    assert first["loss"] == pytest.approx(1, abs=0.3)
-    every, window, top, others = found["accuracy"].values
-    assert every == 1
-    assert top >= 0.75
-    assert max(window, others) < 0.2
-    assert {"L18K2", "L20K2", "L23K0", "L17K1"} <= {*found["top"].values.tolist()}

@@ -18,7 +18,6 @@ from headscope.views.blobs import decode
 from tests.helpers import section_blocks
 from tests.helpers.pages import arrays, payload, said, section, told
 from tests.helpers.section_blocks import rows
-from tests.helpers.small_models import small_roberta
 
 TEXTS = [
     f"{who} {what}"
@@ -163,28 +162,6 @@ def test_an_untrained_model_stands_beside_another_draw(untrained: Model) -> None
     assert "is itself untrained" in info["about"]
     assert max(drift(info).values()) > 0
     assert info["command"] == "headscope report --untrained 0 --limit 4 --sections compare"
-
-
-def test_other_shapes_are_compared_by_role_and_that_is_said(demo: Model) -> None:
-    found = payload(
-        hs.report(
-            demo,
-            hs.corpora.texts(TEXTS),
-            against=small_roberta(),
-            typed=Typed(sections={"--against": ["other"]}),
-            **OPTIONS,
-        )
-    )
-    info = section(found, "compare")
-    assert section_blocks.names(info) == ["roles"]
-    assert "all-MiniLM-L6-v2 has 6 layers × 12 heads" in info["about"]
-    assert "only their roles are compared" in info["about"]
-    found_roles = section_blocks.table(info, "roles")
-    assert [cell.get("label") for cell in found_roles["cells"][1:3]] == ["A, of 72", "B, of 8"]
-    heads = dict(zip(found_roles["values"]["role"], found_roles["heads"]["heads"], strict=True))
-    assert [part["text"] for part in heads["previous token"]] == ["L0H2"]
-    assert info["command"] == "headscope compare models demo other -o roles.csv"
-    assert any("as the models differ in shape, no head has a counterpart" in line for line in said(found))
 
 
 def test_without_documents_there_is_drift_but_there_are_no_roles(demo: Model) -> None:

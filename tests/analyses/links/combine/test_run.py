@@ -19,7 +19,6 @@ from headscope.analyses.links.questions import ALL
 from headscope.analyses.links.run import Links
 from headscope.attention.record import AttentionRecord
 from headscope.core.arrays import Bools
-from headscope.errors import HeadscopeWarning
 from headscope.models import Model
 from tests.helpers.small_models import sharpen, small_bert
 from tests.helpers.small_tokenizers import listed, roberta
@@ -352,21 +351,3 @@ def test_the_command_writes_and_prints_the_table(
         (("--together", "--all-heads"), "--together: expected no --all-heads with it, found both"),
     ):
         typed.refuses(message, "links", path, *options)
-
-
-def test_a_source_without_candidates_does_not_count() -> None:
-    torch.manual_seed(0)
-    config = GPT2Config(vocab_size=400, n_embd=16, n_layer=1, n_head=2, n_positions=32)
-    model = hs.load((GPT2Model(config), roberta()))
-    links = [[(6, 2)], [(6, 2), (0, 1)]]
-    words = ["the", "cat", "sat", "on", "a", "red", "mat"]
-    counts: list[int] = []
-    for given in links:
-        corpus = hs.corpora.linked([words] * 8, [given] * 8)
-        if (0, 1) in given:
-            with pytest.warns(HeadscopeWarning, match="8 sources left out, without any candidate"):
-                found = hs.combine_heads(model, corpus, direction="row", least=1)
-        else:
-            found = hs.combine_heads(model, corpus, direction="row", least=1)
-        counts.append(int(found.table()["n"].iloc[0]))
-    assert counts == [8, 8]

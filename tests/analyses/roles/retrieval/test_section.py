@@ -42,13 +42,8 @@ def test_the_planted_head_and_what_is_lost_without_it(planted: Model) -> None:
         "1 head looks at the token that the model copies from far back: L1H0 (100%). Of the questions for it the "
         "model answers 62%, without the top head 0%, without another 62%."
     )
-
-
-def test_a_row_opens_where_its_head_looks_at_what_is_copied(planted: Model) -> None:
-    asked = study(planted)
-    (made,) = section(asked)
-    info: Any = made.info(Blobs())
-    reason = rows(info, "retrieval")[0]["reason"]
+    # It opens where the head looks at what is copied.
+    reason = row["reason"]
     shown = cast("Input", asked.inputs[reason["example"]])
     maps = shown.first
     weights = np.asarray(maps.layers[1][0][reason["pin"]["place"]])
@@ -67,14 +62,6 @@ def test_heads_of_copying_roles_open_on_the_same_example(planted: Model) -> None
     first, second = (row["reason"] for row in rows(info, "roles"))
     assert (first["example"], first["over"]) == (asked.seen["induction"][0], "on repeated random tokens")
     assert (second.get("example"), second["measure"]) == (None, "previous")
-
-
-def test_a_page_without_examples_has_the_figures(planted: Model) -> None:
-    asked = study(planted, examples=0)
-    (made,) = section(asked)
-    info: Any = made.info(Blobs())
-    assert rows(info, "retrieval")[0]["reason"].get("example") is None
-    assert not asked.seen
 
 
 def test_what_cannot_be_told_is_said(planted: Model) -> None:
