@@ -161,12 +161,6 @@ class TestLines:
         edge = float(found.root.get("width", "0")) - 16  # of the column of the texts
         assert [text for x, text in numbers if x + 6.5 * len(text) > edge] == []
 
-    def test_strips_of_several_heads_are_named(self) -> None:
-        assert {"0", "1"} <= set(still(MANY).texts)
-        assert "heads 0–1" in still(MANY).said
-        assert "heads 0, 2–3" in still({**HEAD, "heads": [3, 0, 2], "aggregate": "mean"}).said
-        assert "Layer 1, 3 heads, mean" in still({**HEAD, "heads": [3, 0, 2], "aggregate": "mean"}).said
-
 
 class TestCaptions:
     @pytest.mark.parametrize(
@@ -185,64 +179,6 @@ class TestCaptions:
         keys = [f"k{place}" for place in range(16)]
         maps = wrap(np.tile(row, (1, 1, 3, 1)), list("abc"), keys, kind="cross", partial=not weight)
         assert expected in still(ONE, [Input({"cross": maps})]).said
-
-    @pytest.mark.parametrize(
-        ("state", "parts"),
-        [
-            (HEAD, ["Layer 1, head 1", "a/small-model: input 0 · 8 tokens · raw weights · values to ±0.004"]),
-            (
-                {**HEAD, "unit": "words", "filter": "ab", "renormalise": True},
-                [
-                    "2 words · to a word the sum over its pieces, from it their mean · A looks at B · rows renormalised over what is shown",
-                    "the mean of its row as it is shown",
-                ],
-            ),
-            (
-                {**MANY, "aggregate": "max", "filter": "ab", **HIDDEN, "top_k": 2},
-                [
-                    "Layer 1, 2 heads, max",
-                    "A looks at B · special tokens hidden · raw weights: what is hidden keeps its share",
-                    "the 2 strongest of each token",
-                ],
-            ),
-            (
-                {**HEAD, "quantity": "gradient"},
-                [
-                    "gradient of the loss in place of the weights",
-                    "the mean size of all pairs · blue raises the loss, orange lowers it",
-                    "In L1H1, more weight from",
-                ],
-            ),
-            ({**HEAD, "quantity": "gradient", "threshold": 0.5}, ["lines of at least 0.5 of the largest"]),
-            ({**MATRIX, "quantity": "gradient"}, ["gradient of the loss"]),
-            (
-                {**MATRIX, "zoom": (1, 3, 2, 4), "between": (2, 3)},
-                ["Rows 2–4 of 8, columns 3–6 of 8 · framed: from “##s” to “cat”."],
-            ),
-            ({**HEAD, "between": (2, 3)}, ["in full the line from “##s” to “cat”, the others faint"]),
-            ({**HEAD, "pin": ("to", 3)}, ["in full the lines to “cat”, the others faint", "WEIGHT"]),
-            (DIFFERENCE, ["input 0 − input 3", "RECEIVED"]),
-            ({**DIFFERENCE, "pin": ("from", 2)}, ["DIFFERENCE"]),
-            (BOTH, ["1 · input 0", "2 · input 3", "a/small-model: input 0; input 3"]),
-        ],
-    )
-    def test_they_say_what_is_shown(self, state: dict[str, Any], parts: list[str]) -> None:
-        found = still(state, width=12).said
-        assert [part for part in parts if part not in found] == []
-
-    def test_a_matrix_of_several_heads_is_of_the_last(self) -> None:
-        state = {**MATRIX, "heads": [0, 2]}
-        assert "Layer 1, head 2" in still(state).said
-        assert "heads" not in still(state).said
-        alone = {**state, "heads": [2]}
-        assert [text for text in still(state).texts if "right" in text] == [
-            text for text in still(alone).texts if "right" in text
-        ]
-
-    def test_a_matrix_says_what_is_grey(self) -> None:
-        grey = "Grey: a query cannot see the key."
-        assert grey in still(MATRIX, [Input({"self": some(causal=True)})]).said
-        assert grey not in still(MATRIX).said
 
 
 class TestTwo:

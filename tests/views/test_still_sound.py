@@ -123,21 +123,6 @@ def test_frames_by_frames_are_a_map_on_the_same_axis() -> None:
     assert still("alike", heads=[0, 1]).pixels == []
 
 
-@pytest.mark.parametrize(
-    ("kind", "state", "lanes"),
-    [
-        ("alike", {"time": 0.5}, "mean over all queries"),
-        ("alike", {"time": 0.5, "follow": True}, "where 0.50s looks"),
-        ("alike", {"pin": ["to", 3]}, "which frames look at 0.06s"),
-        ("alike", {"time": 0.705, "follow": True, "pin": ["from", 1]}, "where 0.02s looks"),
-        ("cross", {}, "each token: how much each frame gets"),
-        ("cross", {"unit": "words"}, "each word: how much each frame gets"),
-    ],
-)
-def test_lanes_say_what_they_show(kind: str, state: dict[str, Any], lanes: str) -> None:
-    assert lanes in still(kind, **state).texts
-
-
 def test_numbers_of_a_difference_have_its_sign() -> None:
     one = cross()
     even = replace(one, layers=[np.full_like(layer, 1 / layer.shape[-1]) for layer in one.layers])
