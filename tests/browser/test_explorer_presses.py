@@ -90,7 +90,6 @@ PAGES: dict[str, Callable[[], tuple[list[Input], dict[str, Any]]]] = {
     "neurons": lambda: ([paired()], {}),
     "causal": lambda: ([paired(causal=True)], {"scale": "neuron"}),
     "two inputs": lambda: ([paired(0), paired(1)], {}),
-    "side by side": lambda: ([paired(0), paired(1)], {"side": "both"}),
     "difference": lambda: ([paired(0), paired(1)], {"side": "difference"}),
     "other lengths": lambda: (
         [paired(0), Input({"self": random_maps(same(), same())}, "")],

@@ -76,7 +76,19 @@ def test_the_state_follows_the_clicks_and_leads_them(page: Any):
     assert state(page) == {"layer": 1, "heads": [0, 2]}
     page.evaluate("notebook.tell({layer: 0, heads: [1], threshold: 0.1})")
     page.wait_for_selector(".hx[data-busy]", state="detached")
-    assert page.locator(".rightpane h2").inner_text() == "Layer 0, head 1"
+    title = page.locator(".rightpane h2")
+    assert title.inner_text() == "Layer 0, head 1"
+    assert page.locator(".hx").get_attribute("data-theme") == "light"
+    page.evaluate("document.body.dataset.jpThemeLight = 'false'")
+    page.locator(".hx[data-theme=dark]").wait_for()
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("a")  # keys belong to the view that has the focus
+    assert title.inner_text() == "Layer 0, head 1"
+    page.locator(".hx").focus()
+    page.keyboard.press("a")
+    assert title.inner_text() == "Layer 0, 3 heads"
+    page.evaluate("notebook.close()")
+    assert page.locator("#cell *").count() == 0
 
 
 def test_exact_values_of_a_pair_are_asked_of_the_kernel(page: Any):
@@ -88,25 +100,6 @@ def test_exact_values_of_a_pair_are_asked_of_the_kernel(page: Any):
         "kind": "exact", "id": 1, "input": 0, "part": "self", "layer": 1, "head": 0,
         "quantity": "weights", "side": "from", "place": 2,
     }  # fmt: skip
-
-
-def test_auto_follows_the_notebook(page: Any):
-    assert page.locator(".hx").get_attribute("data-theme") == "light"
-    page.evaluate("document.body.dataset.jpThemeLight = 'false'")
-    page.locator(".hx[data-theme=dark]").wait_for()
-
-
-def test_keys_belong_to_the_view_that_has_the_focus(page: Any):
-    page.keyboard.press("a")
-    assert page.locator(".rightpane h2").inner_text() == "Layer 1, head 0"
-    page.locator(".hx").focus()
-    page.keyboard.press("a")
-    assert page.locator(".rightpane h2").inner_text() == "Layer 1, 3 heads"
-
-
-def test_a_widget_is_taken_down_whole(page: Any):
-    page.evaluate("notebook.close()")
-    assert page.locator("#cell *").count() == 0
 
 
 def test_what_a_lost_kernel_has_leaves_the_picture_that_is_there(chromium: Any, tmp_path: Path) -> None:

@@ -366,19 +366,6 @@ def shown_as(number: float) -> str:
     return f"{number:.6g}".replace("-", "−")
 
 
-def test_a_notebook_without_widgets_has_its_picture(tmp_path: Path) -> None:
-    """What nbconvert makes of a notebook whose widgets' state was not kept."""
-    exporter = pytest.importorskip("nbconvert").HTMLExporter()
-    import headscope as hs
-
-    maps = hs.wrap([[[[1.0, 0.0], [0.5, 0.5]]]], ["a", "b"])
-    data = hs.head_view(maps)._repr_mimebundle_()
-    assert "application/vnd.jupyter.widget-view+json" in data
-    cell = nbformat.v4.new_code_cell("view", outputs=[nbformat.v4.new_output("display_data", data=data)])
-    page, _ = exporter.from_notebook_node(nbformat.v4.new_notebook(cells=[cell]))
-    assert re.findall(r'<img[^>]*src="data:image/png;base64,(\S{40})', page) == [data["image/png"][:40]]
-
-
 def shown(monkeypatch: pytest.MonkeyPatch) -> tuple[Any, str]:
     """A notebook with the outputs of a view, as a kernel leaves them, and the widget's identifier."""
     import headscope as hs

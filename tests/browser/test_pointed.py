@@ -120,24 +120,6 @@ def test_a_token_under_the_mouse_is_asked_of_all_heads(open_page: Callable[..., 
         says(page, begins)
 
 
-def test_keys_ask_of_one_token_and_of_two(open_page: Callable[..., Any]) -> None:
-    page = open_page(page_of())
-    page.locator(".hv .toks.l").focus()
-    for key in ("Home", "ArrowDown", "ArrowDown", "ArrowDown"):
-        page.keyboard.press(key)
-    says(page, "Most from cat: ")
-    for key in ("Enter", "ArrowRight", "Home", "ArrowDown"):
-        page.keyboard.press(key)
-    says(page, "From cat to it: ")
-    page.keyboard.press("Enter")
-    page.wait_for_selector(".between:visible")
-    page.locator(".hv .toks.r").blur()
-    page.keyboard.press("Escape")
-    says(page, "Most from cat: ")
-    page.keyboard.press("Escape")
-    says(page, "L1H1 ")
-
-
 def test_a_finger_asks_and_lets_go(tabs: Tabs, tmp_path: Any) -> None:
     path = tmp_path / "page.html"
     path.write_text(page_of(), encoding="utf-8")
