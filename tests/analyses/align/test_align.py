@@ -9,17 +9,23 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from scipy.io import wavfile
 
 import headscope as hs
-from headscope.corpora import Example
+from headscope.analyses.align.section import section
+from headscope.analyses.study import Study
+from headscope.corpora import Corpus, Example
 from headscope.errors import CorpusError, HeadscopeWarning
 from headscope.models import Model
 from headscope.models.perceive import spoken
+from headscope.views.blobs import Blobs
 from tests.helpers.planted_alignment import PLANTED, RATE, planting, recordings
+from tests.helpers.section_blocks import rows, table
 from tests.helpers.small_models import save_whisper
+from tests.helpers.typed import Typed
 
 WORDS = ["The", "cat", "sat", "on", "the", "mat."]
 NOISE = np.random.default_rng(0).normal(0, 0.1, 24_000).astype(np.float32)
@@ -187,19 +193,96 @@ def test_words_that_are_not_in_the_sound_leave_their_recording_out(whisper: Mode
         hs.alignment_heads(whisper, hs.corpora.spoken(path, strict=True), limit=2)
 
 
-class TestWrite:
-    @pytest.mark.slow
-    def test_into_the_folder(self, tmp_path: Path) -> None:
-        save_whisper(tmp_path, 4)
-        loaded = hs.load(tmp_path)
-        speech = recordings(loaded, 4)
-        found = hs.alignment_heads(loaded, speech, best=2, write=True)
-        about = json.loads(found.attrs["meta"])
-        assert about["before"] is None
-        stored = json.loads((tmp_path / "generation_config.json").read_text())
-        assert stored["alignment_heads"] == about["heads"]
-        again = hs.align(hs.load(tmp_path), NOISE, WORDS, sampling_rate=RATE)
-        assert again.attrs["heads"] == about["heads"]
-        more = hs.alignment_heads(hs.load(tmp_path), speech, best=1, write=True)
-        assert json.loads(more.attrs["meta"])["before"] == about["heads"]
-        assert len(json.loads((tmp_path / "generation_config.json").read_text())["alignment_heads"]) == 1
+@pytest.mark.slow
+def test_links_of_speech_are_right_where_alignment_is(whisper: Model) -> None:
+    speech = recordings(whisper, 12)
+    linked: Any = hs.links(whisper, speech)
+    aligned = hs.alignment_heads(whisper, speech)
+    accuracy = linked["accuracy"].sel(label="word", direction="row")
+    np.testing.assert_allclose(accuracy, aligned["aligned"], atol=1e-12)
+    assert 0 < float(accuracy.min()) < float(accuracy.max()) < 0.6
+
+
+def test_a_file_of_speech_has_links(workspace: Any) -> None:
+    found: Any = hs.links(hs.load("whisper-tiny"), hs.corpora.spoken("speech.jsonl"), least=1)
+    assert found.table()["n"].tolist() == [6]
+    assert json.loads(found.attrs["meta"])["corpus"]["name"] == "speech.jsonl"
+
+
+TOGETHER = ("align", "speech.wav", "--text", "so it was", "-m", "whisper-tiny")
+
+
+@pytest.fixture
+def folder(workspace: Path) -> Path:
+    """The current folder, with a model of its own."""
+
+    (workspace / "own").mkdir()
+    save_whisper(workspace / "own")
+    return workspace
+
+
+@pytest.mark.slow
+def test_times_are_printed_and_written(typed: Typed, folder: Path) -> None:
+    told = typed(*TOGETHER)
+    assert [line.split()[0] for line in told.out.splitlines()] == ["word", "so", "it", "was"]
+    assert "heads: L1H0, L1H1, L1H2, L1H3 (no alignment_heads in the generation config" in told.err
+    printed = typed(*TOGETHER, "--heads", "L1H2", "-o", "words.csv", "--meta", "how.json")
+    rows = pd.read_csv("words.csv")
+    assert rows.columns.tolist() == ["word", "start", "end", "mass"]
+    assert json.loads((folder / "how.json").read_text())["heads"] == [[1, 2]]
+    printed = printed
+    in_english = pd.DataFrame(typed(*TOGETHER, "--heads", "L1H2", "--language", "en", "--json").rows)
+    assert printed.out == ""
+    assert not in_english["mass"].equals(rows["mass"])
+
+
+@pytest.mark.slow
+def test_heads_are_ranked_and_written(typed: Typed, folder: Path) -> None:
+    choosing = ("align", "--choose", "speech.jsonl", "-m", "own")
+    stored = folder / "own" / "generation_config.json"
+    before = stored.read_text()
+    typed(*choosing, "-o", "heads.csv")
+    rows = pd.read_csv("heads.csv")
+    assert len(rows) == 8
+    assert rows["accuracy"].is_monotonic_decreasing
+    assert stored.read_text() == before
+
+    printed = typed(*choosing, "--best", "2", "--write")
+    names = ", ".join(f"L{layer}H{head}" for layer, head in rows[["layer", "head"]].to_numpy()[:2])
+    assert f"own: alignment_heads of the generation config: {names}; before: none" in printed.err
+    heads = json.loads(stored.read_text())["alignment_heads"]
+    assert heads == rows[["layer", "head"]].to_numpy()[:2].tolist()
+    assert f"heads: {names} (generation config: alignment_heads)" in typed(*TOGETHER[:-1], "own").err
+    assert f"; before: {names}" in typed(*choosing, "--best", "1", "--write").err
+
+
+def corpus(examples: list[Example]) -> Corpus:
+    return Corpus("speech", lambda: iter(examples), kind="sounds")
+
+
+@pytest.mark.slow
+def test_the_planted_head_is_first(whisper: Model) -> None:
+    speech = recordings(whisper, 12)
+    with hs.edit(whisper, planting(whisper, speech)):
+        (made,) = section(Study(whisper, corpus(speech), ["align"], 0))
+    info = made.info(Blobs())
+    first, second, *_ = heads = rows(info, "heads")
+    assert (first["layer"], first["head"]) == PLANTED
+    assert first["accuracy"] > 0.9 > second["accuracy"]
+    assert (first["chosen"], len(heads), "look" in table(info, "heads")) == (True, 8, False)
+    ((said,),) = made.findings()
+    assert said["text"].startswith(f"Of the decoder {PLANTED} looks at ")
+
+
+@pytest.mark.parametrize(
+    ("examples", "why"),
+    [
+        (hs.corpora.builtin_sounds(), "the built-in sounds are no speech"),
+        (None, "no sound comes with its words and their times"),
+    ],
+)
+def test_without_words_it_says_so(whisper: Model, examples: Any, why: str) -> None:
+    silent = [Example(audio=each.audio) for each in recordings(whisper, 2)]
+    study = Study(whisper, examples or corpus(silent), ["align"], 0)
+    assert section(study) == []
+    assert study.absent == {"align": why}

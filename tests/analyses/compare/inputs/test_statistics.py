@@ -12,6 +12,7 @@ from headscope.analyses.compare.inputs import run as two_inputs
 from headscope.analyses.compare.models import statistics as two_models
 from headscope.core.tokens import Tokens
 from headscope.errors import InputError
+from headscope.models import Model
 
 
 @settings(deadline=None)  # the first run loads scipy
@@ -59,3 +60,18 @@ def test_inputs_by_position_and_by_word() -> None:
         two_inputs.aligned(a, maps(["x", "y"], 2), "word")
     with pytest.raises(InputError, match="expected 'position' or 'word', found 'meaning'"):
         two_inputs.aligned(a, b, "meaning")  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+def test_the_difference_of_two_inputs_is_shown(demo: Model) -> None:
+    found = hs.compare.inputs(demo, "The cat sat.", "The dog sat.", measures=["previous"])
+    view = found.view()
+    assert view.state["side"] == "difference"
+    top = found.table.loc[found.table["js"].idxmax()]
+    assert (view.state["layer"], view.state["heads"]) == (top["layer"], [top["head"]])
+    words = hs.compare.inputs(
+        demo, ("The cat sat.", "It ran."), ("The small cat sat.", "It ran."), align="word"
+    )
+    assert words.view().state["side"] == "difference"
+    assert len(words.a.query) == len(words.b.query) == 10
+    assert (hs.compare.inputs(demo, "The cat.", "The cat.").figures["js"] == 0).all()

@@ -16,7 +16,7 @@ from headscope.analyses.reproduce import Typed
 from headscope.models import Model
 from headscope.views.blobs import decode
 from tests.helpers import section_blocks
-from tests.helpers.pages import arrays, payload, said, section, told
+from tests.helpers.pages import arrays, payload, said, section
 from tests.helpers.section_blocks import rows
 
 TEXTS = [
@@ -108,17 +108,6 @@ def test_every_head_opens_on_an_example_with_the_maps_of_both(
             for layer, ref in zip(maps.layers, part["layers"], strict=True):
                 arrived = decode({**ref, "data": f"{place}-{ref['data']}"}, texts)
                 assert np.abs(arrived - layer).max() < 0.004
-
-
-def test_heads_of_the_summary_open_there_too(found: Any) -> None:
-    info = section(found, "compare")
-    lines = [line for line in told(found) if line[0]["text"].startswith("Beside")]
-    (line,) = lines
-    heads = [part for part in line if part["head"] is not None]
-    js = drift(info)
-    for part, name in zip(heads, (min(js, key=js.__getitem__), max(js, key=js.__getitem__)), strict=True):
-        assert part["text"] == name
-        assert part["reason"].get("example") == seen(info)[name]["example"]
 
 
 @pytest.mark.slow
