@@ -82,12 +82,6 @@ def test_measure_writes_every_format(typed: Typed, text: Path, tmp_path: Path) -
         assert found["previous"].dims == ("layer", "head")
 
 
-def test_measure_json(typed: Typed, text: Path) -> None:
-    rows = typed("measure", text, "--measures", "previous,offset-2", "--by", "document", "--json").rows
-    assert {row["measure"] for row in rows} == {"previous", "offset-2"}
-    assert len(rows) == 144
-
-
 def test_absent_measures_are_said(typed: Typed, shared: Path, text: Path) -> None:
     found = typed("measure", text, "-m", shared / "models" / "stories260K")
     assert "next: no row; " in found.err
@@ -139,10 +133,6 @@ def test_gradients_of_an_objective(typed: Typed, text: Path) -> None:
     typed.refuses("rows of gradients do not sum to 1", "measure", text, "--measures", "gradient_entropy")
 
 
-def test_estimate(typed: Typed, text: Path) -> None:
-    assert "2 inputs" in typed("measure", text, "--estimate").out
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".html", ".svg", ".png", ".pdf"])
 def test_view(typed: Typed, suffix: str, tmp_path: Path) -> None:
@@ -173,13 +163,6 @@ def test_view_beside_another_model(typed: Typed, monkeypatch: pytest.MonkeyPatch
         typed("view", "The cat sat.", *options, "-o", path)
     widths = [re.search(r'<svg [^>]*width="([\d.]+)"', path.read_text("utf-8")) for path in (column, inches)]
     assert [float(found[1]) / 96 for found in widths if found] == pytest.approx([3.3, 5], abs=0.01)
-
-
-def test_summaries_of_commands_are_whole(typed: Typed) -> None:
-    for group, some in (((), "one of its views as a picture."), (("compare",), "on the same inputs.")):
-        out = typed(*group, "--help").out
-        assert "..." not in re.split("Look:|Commands:", out)[1]
-        assert some in " ".join(out.split())
 
 
 @pytest.mark.slow
@@ -213,22 +196,6 @@ def each_command(group: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[tupl
             yield from each_command(command, (*words, name))
         elif not command.hidden:
             yield (*words, name), command
-
-
-@pytest.mark.parametrize(
-    ("command", "usage"),
-    [
-        ("measure", "[CORPUS]..."),
-        ("coref", "[FILE]..."),
-        ("syntax", "[TREEBANK]..."),
-        ("check", "[MODEL]"),
-        ("view", "[TEXT_B]"),
-    ],
-)
-def test_usage_names_arguments_once(typed: Typed, command: str, usage: str) -> None:
-    first = typed(command, "--help").out.strip().splitlines()[0]
-    assert first.endswith(f" {usage}")
-    assert "[[" not in first
 
 
 def test_a_line_of_a_log_is_replayed(typed: Typed, shared: Path, tmp_path: Path) -> None:

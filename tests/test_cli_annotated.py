@@ -237,14 +237,6 @@ def test_coref_of_the_built_in_corpus(typed: Typed) -> None:
     assert len(table[table["type"] == "all"]) == 3 * 72
 
 
-def test_coref_of_conll_2012(typed: Typed) -> None:
-    found = typed("coref", "d.v4_gold_conll", "--json")
-    rows = json.loads(found.out)
-    nearest = [row for row in rows if row["system"] == "nearest"]
-    expected = [("all", 1.0, 1), ("pronoun", 1.0, 1)]
-    assert [(row["type"], row["accuracy"], row["n"]) for row in nearest] == expected
-
-
 def test_negation_prints_and_writes(typed: Typed) -> None:
     """The best heads on a screen, all of them in a file."""
     Path("n.jsonl").write_text("\n".join(json.dumps(ROWS[0]) for _ in range(3)), encoding="utf-8")

@@ -92,19 +92,6 @@ def test_what_a_callers_function_raises_is_the_callers() -> None:
             run(scene().model, TEXT)
 
 
-def test_a_frozen_model_has_gradients() -> None:
-    model = scene().model
-    before = hs.gradients(model, TEXT)["self"]
-    try:
-        model.module.requires_grad_(False)
-        after = hs.gradients(model, TEXT)["self"]
-    finally:
-        model.module.requires_grad_(True)
-    for one, other in zip(before, after, strict=True):
-        assert one.any()
-        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
-
-
 @pytest.mark.parametrize(
     "error",
     [MemoryError("Unable to allocate 5.8 TiB"), RuntimeError("DefaultCPUAllocator: not enough memory")],

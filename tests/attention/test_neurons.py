@@ -54,11 +54,6 @@ def test_softmax_of_neurons_is_the_map(each: Family) -> None:
             np.testing.assert_allclose(weights(found[part], place, layer > 0), layer, atol=2e-5)
 
 
-def test_padding_is_taken_off() -> None:
-    captured, found = capture_with_neurons(Model(build(family("BERT"))), inputs=one_row(family("BERT")))
-    assert found["self"].q[0].shape[1] == found["self"].k[0].shape[1] == len(captured.query) == 9
-
-
 @pytest.mark.parametrize(
     ("name", "projection"),
     [
@@ -91,6 +86,18 @@ def test_norms_are_of_what_each_key_contributes(name, projection) -> None:
         np.testing.assert_array_equal(one, other)
 
 
+def test_neurons_have_what_was_asked_for() -> None:
+    """Padding is taken off, grouped keys are not repeated, values come on request only."""
+    captured, neurons_ = capture_with_neurons(Model(build(family("BERT"))), inputs=one_row(family("BERT")))
+    found = neurons_["self"]
+    assert found.q[0].shape[1] == found.k[0].shape[1] == len(captured.query) == 9
+    assert found.v is found.norms is None
+    module = build(family("Llama"))
+    grouped = capture_with_neurons(Model(module), inputs=one_row(family("Llama")), values=True)[1]["self"]
+    assert (len(grouped.q[0]), len(grouped.k[0]), grouped.groups(0)) == (4, 2, 2)
+    assert not any(part._forward_pre_hooks for part in module.modules())
+
+
 def test_norms_are_none_where_something_stands_between() -> None:
     module = build(family("BERT"))
     for layer in module.encoder.layer:
@@ -103,25 +110,6 @@ def test_norms_are_none_where_something_stands_between() -> None:
         InputError, match=r"^BertModel: its output projection cannot be told, so there are no norms$"
     ):
         norms(Model(module), inputs=one_row(family("BERT")))
-
-
-def test_values_only_on_request() -> None:
-    found = capture_with_neurons(Model(build(family("BERT"))), inputs=one_row(family("BERT")))[1]["self"]
-    assert found.v is None
-    assert found.norms is None
-
-
-def test_grouped_keys_are_not_repeated() -> None:
-    found = capture_with_neurons(Model(build(family("Llama"))), inputs=one_row(family("Llama")))[1]["self"]
-    assert found.q[0].shape[0] == 4
-    assert found.k[0].shape[0] == 2
-    assert found.groups(0) == 2
-
-
-def test_the_model_is_left_as_it_was() -> None:
-    module = build(family("BERT"))
-    capture_with_neurons(Model(module), inputs=one_row(family("BERT")), values=True)
-    assert not any(part._forward_pre_hooks for part in module.modules())
 
 
 def test_a_batch_is_refused() -> None:

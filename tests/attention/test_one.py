@@ -96,11 +96,6 @@ class TestText:
         assert stories.checked.parts[0].key_heads == [4] * 5
         assert not np.triu(maps.weights, 1).any()
 
-    @pytest.mark.parametrize("text", ["a\0b", "</script><b>", "שלום עולם", "東京タワー", "x" * 60])
-    def test_any_text_is_data(self, demo: Model, text: str) -> None:
-        maps = hs.capture(demo, text)
-        np.testing.assert_allclose(maps.weights.sum(-1), 1.0, rtol=1e-5)
-
     def test_unknown_pieces_are_said(self, demo: Model) -> None:
         told = r"^text: 1 of 4 pieces \(25.0 %\) are unknown to the tokenizer of all-MiniLM-L6-v2$"
         with pytest.warns(HeadscopeWarning, match=told):
@@ -278,16 +273,6 @@ class TestLeftAsFound:
             model.config._attn_implementation,
             [part.training for part in model.module.modules()],
         )
-
-    def test_after_an_exception(self, bert: Model) -> None:
-        before = self.state(bert)
-
-        def fail(_: Any) -> None:
-            raise ZeroDivisionError
-
-        with pytest.raises(ZeroDivisionError), recording(bert.module, fail):
-            bert.module(torch.tensor([[1, 2]]))
-        assert self.state(bert) == before
 
     def test_two_models_at_once(self, bert: Model, t5: Model) -> None:
         before = self.state(bert), self.state(t5)

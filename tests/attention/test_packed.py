@@ -102,8 +102,6 @@ def test_scalars_are_those_of_the_forward_pass(llama: Any) -> None:
         InputError, match=r"'use_cash'.: expected an argument .* of LlamaForCausalLM, found False"
     ):
         hs.capture(llama, inputs={"input_ids": IDS, "use_cash": False})
-    with pytest.raises(InputError, match=r"input_ids'.: expected an array with a batch axis, found a number"):
-        hs.capture(llama, inputs={"input_ids": 3})
     with pytest.raises(InputError, match="expected what the module takes, such as input_ids"):
         hs.capture(llama, inputs={"use_cache": False})
     first = {"use_cache": False, "input_ids": IDS}  # whatever comes first

@@ -173,9 +173,3 @@ def test_a_pad_that_is_another_special_token_is_none(recwarn: pytest.WarningsRec
     model = hs.load((build(Family(of.name, of.cls, of.model_type, config, of.heads)), tokenizer))
     hs.capture(model, inputs={"input_ids": [[101, 5, tokenizer.sep_token_id]]})
     assert not recwarn.list
-
-
-@pytest.mark.slow
-def test_a_whole_report(convolved: Model) -> None:
-    """Cards, coreference, probes and the rest; a section that failed would say so."""
-    assert "expected inputs of one length" not in hs.report(convolved, limit=6, limit_sentences=6, examples=2)

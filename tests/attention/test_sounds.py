@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from scipy.io import wavfile
 
 import headscope as hs
 from headscope.attention.one import prepare, record
@@ -104,23 +103,6 @@ def test_a_tone_is_heard_at_the_patches_of_its_time_and_pitch(at: float, pitch: 
     assert top - 5 <= band <= bottom + 5
 
 
-def test_files_of_several_kinds_are_heard(tmp_path: Path) -> None:
-    model = wav2vec2()
-    whole = hs.capture(model, audio=(click(0.5), RATE))
-    wavfile.write(tmp_path / "stereo.wav", RATE, np.stack([click(0.5)] * 2, 1))
-    stereo = hs.capture(model, audio=tmp_path / "stereo.wav")
-    np.testing.assert_allclose(stereo.weights, whole.weights, atol=1e-5)  # pyright: ignore[reportAttributeAccessIssue]
-    assert stereo.query.sound.name == "stereo.wav"  # pyright: ignore[reportAttributeAccessIssue]
-    soundfile = pytest.importorskip("soundfile")
-    soundfile.write(tmp_path / "a.flac", click(0.5), RATE)
-    flac = hs.capture(model, audio=tmp_path / "a.flac")
-    np.testing.assert_allclose(flac.weights, whole.weights, atol=1e-3)  # pyright: ignore[reportAttributeAccessIssue]
-    of_data_set = hs.capture(model, audio={"path": None, "array": click(0.5).tolist(), "sampling_rate": RATE})
-    np.testing.assert_array_equal(of_data_set.weights, whole.weights)  # pyright: ignore[reportAttributeAccessIssue]
-    again = hs.capture(model, audio=(np.repeat(click(0.5), 2), 2 * RATE))
-    assert len(again.query) == len(whole.query)  # pyright: ignore[reportAttributeAccessIssue]
-
-
 def test_an_axis_of_frames_is_saved_and_found_again(tmp_path: Path) -> None:
     maps: Any = hs.capture(wav2vec2(), audio=(quiet(), RATE))
     maps.save(tmp_path / "maps.safetensors")
@@ -130,25 +112,16 @@ def test_an_axis_of_frames_is_saved_and_found_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_bad_sounds_are_told_in_one_line(tmp_path: Path, demo: Model) -> None:
+def test_bad_sounds_are_told_in_one_line(demo: Model) -> None:
     model, hears = wav2vec2(), whisper_model()
-    (tmp_path / "no.flac").write_text("no sound")
     for one, audio, said in (
-        (model, (np.zeros(0, np.float32), RATE), "expected samples, found none"),
         (model, (np.zeros(3600 * RATE, np.float32), RATE), "expected at most 60 s, .* found 3600.00 s"),
         (hears, (np.zeros(3 * RATE, np.float32), RATE), "expected at most 2 s, .* found 3.00 s"),
-        (
-            spectrogram_transformer(),
-            (np.zeros(2 * RATE, np.float32), RATE),
-            "expected at most 1.6 s, .* found 2.00 s",
-        ),
         (
             model,
             {"bytes": b"", "path": "a.wav"},
             r"expected \{'array': …, 'sampling_rate': …\}, found the keys",
         ),
-        (model, tmp_path / "none.wav", "cannot be read: No such file"),
-        (model, tmp_path / "no.flac", "expected a file of sound, found what cannot be read as one"),
         (demo, (quiet(), RATE), "has no feature extractor; give hs.load"),
     ):
         with pytest.raises(InputError, match=said) as told:

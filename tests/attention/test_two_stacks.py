@@ -29,8 +29,6 @@ SPEECH = SIZE | {
 ENCODERS: dict[str, tuple[str, dict[str, Any]]] = {
     "BERT": ("Bert", TEXT),
     "RoBERTa": ("Roberta", TEXT),
-    "XLM-R": ("XLMRoberta", TEXT),
-    "CamemBERT": ("Camembert", TEXT),
     "ELECTRA": ("Electra", TEXT | {"embedding_size": 32}),
     "BertGeneration": ("BertGeneration", TEXT),
     "ViT": ("ViT", SIZE | {"image_size": 16, "patch_size": 8}),
@@ -39,14 +37,12 @@ ENCODERS: dict[str, tuple[str, dict[str, Any]]] = {
 DECODERS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "BERT": ("Bert", "BertLMHeadModel", TEXT),
     "RoBERTa": ("Roberta", "RobertaForCausalLM", TEXT),
-    "XLM-R": ("XLMRoberta", "XLMRobertaForCausalLM", TEXT),
-    "CamemBERT": ("Camembert", "CamembertForCausalLM", TEXT),
     "ELECTRA": ("Electra", "ElectraForCausalLM", TEXT | {"embedding_size": 32}),
     "BertGeneration": ("BertGeneration", "BertGenerationDecoder", TEXT),
     "GPT-2": ("GPT2", "GPT2LMHeadModel", GPT),
 }
 COMBINATIONS = [
-    ("BERT", "BERT"), ("RoBERTa", "RoBERTa"), ("XLM-R", "XLM-R"), ("CamemBERT", "CamemBERT"), ("ELECTRA", "ELECTRA"),
+    ("BERT", "BERT"), ("RoBERTa", "RoBERTa"), ("ELECTRA", "ELECTRA"),
     ("BertGeneration", "BertGeneration"), ("BERT", "GPT-2"), ("RoBERTa", "BERT"), ("ELECTRA", "BertGeneration"),
     ("ViT", "BERT"), ("ViT", "GPT-2"), ("Wav2Vec2", "BERT"),
 ]  # fmt: skip
@@ -106,7 +102,7 @@ def test_each_part_is_the_models_own(encoder: str, decoder: str) -> None:
         assert parts.decoder.causal
 
 
-@pytest.mark.parametrize(("encoder", "decoder"), COMBINATIONS[:9:4], ids=lambda name: name)
+@pytest.mark.parametrize(("encoder", "decoder"), COMBINATIONS[:5:4], ids=lambda name: name)
 def test_each_step_of_what_it_writes_is_the_models_own(encoder: str, decoder: str) -> None:
     tokenizer = small_tokenizers.demo()
     module = pair(encoder, decoder, vocab_size=len(tokenizer))

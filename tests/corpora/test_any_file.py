@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-import threading
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,7 +17,6 @@ from hypothesis import strategies as st
 from headscope import corpora
 from headscope.corpora.treebank import MOST_WORDS
 from headscope.errors import CorpusError
-from tests.helpers.patience import PATIENCE
 
 ENDS = st.sampled_from(["\n", "\r\n", "\r", "\n\n", "\n \t\n", "\u2028", "\x0b", "\x85"])
 LETTERS = st.text(st.characters(), max_size=12) | st.sampled_from(
@@ -190,21 +188,3 @@ def test_a_sentence_without_end_is_refused_before_work(tmp_path: Path, make: Cal
         CorpusError, match=rf":3: expected at most {MOST_WORDS:,} lines in a sentence, found 60,000"
     ):
         list(make(path, strict=True))
-
-
-@pytest.mark.parametrize("make", [corpora.text, corpora.jsonl, corpora.pairs, corpora.conllu])
-def test_a_pipe_is_refused_and_never_waited_for(tmp_path: Path, make: Callable[..., Any]) -> None:
-    path = tmp_path / "pipe.tsv"
-    os.mkfifo(path)
-    said: list[str] = []
-
-    def read() -> None:
-        try:
-            list(make(path))
-        except CorpusError as error:
-            said.append(str(error))
-
-    thread = threading.Thread(target=read, daemon=True)
-    thread.start()
-    thread.join(PATIENCE)
-    assert said == [f"{path}: expected a file, which can be read again, found a pipe or a device"]

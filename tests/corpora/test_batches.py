@@ -92,12 +92,6 @@ def test_blocks_may_end_in_the_midst_of_a_document(
         assert len(own) <= windows * block_size
 
 
-def test_windows_change_nothing_where_documents_are_short() -> None:
-    given_ = examples([[3, 4], [5], [1, 2, 3], [4], [6, 6]])
-    a = [list(block) for block in blocks(given_, size=2, batch_size=2)]
-    assert [list(block) for block in blocks(given_, size=2, batch_size=2, windows=2)] == a
-
-
 def test_batches_are_sorted_within_a_window() -> None:
     """Seven examples of one document, windows of four: sorted by length in each, ties in their order."""
     (block,) = (list(block) for block in blocks(examples([[3, 9, 3, 5, 1, 2, 8]]), size=4, batch_size=2))
@@ -147,12 +141,6 @@ def test_a_long_document_is_read_window_by_window() -> None:
 
 def test_nothing_in_nothing_out() -> None:
     assert list(blocks([])) == []
-
-
-@pytest.mark.parametrize("name", ["size", "windows", "batch_size", "tokens_per_batch"])
-def test_numbers_are_checked(name: str) -> None:
-    with pytest.raises(InputError, match=f"^{name}: expected at least 1, found 0$"):
-        blocks([], **{name: 0})  # type: ignore[arg-type]
 
 
 def test_examples_need_tokens() -> None:

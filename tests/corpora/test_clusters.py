@@ -114,19 +114,14 @@ def test_a_mention_over_sentences_is_left_out_and_said(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_antecedents_are_found_without_parses_and_it_is_said(tmp_path: Path, demo: Any) -> None:
-    found: list[tuple[int, dict[str, int]]] = []
-    for name, content in (("a.jsonl", json.dumps(PRECO)), ("a.conll", LITBANK), ("b.conll", GUM)):
-        corpus = annotated([write(tmp_path, name, content)], None, clusters=True)
-        with pytest.warns(
-            HeadscopeWarning, match="head words of mentions: no parse and no tags: the last word before"
-        ):
-            result = hs.coreference(demo, corpus)
-        assert json.loads(result.attrs["meta"])["mention_heads"] == "words"
-        kinds = result["n"].to_series()
-        found.append(
-            (int(kinds["all"]), {str(kind): int(kinds[kind]) for kind in ("pronoun", "proper", "other")})
-        )
-    assert found == [(2, {"pronoun": 2, "proper": 0, "other": 0})] * 3
+    corpus = annotated([write(tmp_path, "a.conll", LITBANK)], None, clusters=True)
+    with pytest.warns(
+        HeadscopeWarning, match="head words of mentions: no parse and no tags: the last word before"
+    ):
+        result = hs.coreference(demo, corpus)
+    assert json.loads(result.attrs["meta"])["mention_heads"] == "words"
+    kinds = result["n"].to_series()
+    assert [int(kinds[kind]) for kind in ("all", "pronoun", "proper", "other")] == [2, 2, 0, 0]
     with warnings.catch_warnings(action="error", category=HeadscopeWarning):
         parsed = hs.coreference(demo, corpora.builtin_trees(), limit=20)
     assert json.loads(parsed.attrs["meta"])["mention_heads"] == "parse"

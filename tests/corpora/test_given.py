@@ -79,10 +79,8 @@ def figures(model: Model, corpus: Any) -> xr.Dataset:
 ROWS = [{"text": text, "label": place % 2, "other": None} for place, text in enumerate(TEXTS)]
 FORMS: dict[str, Callable[[Model], Any]] = {
     "list": lambda _: TEXTS,
-    "tuple": lambda _: tuple(TEXTS),
     "generator": lambda _: (text for text in TEXTS),
     "series": lambda _: pd.Series(TEXTS),
-    "column": lambda _: pd.DataFrame(ROWS)["text"],
     "array": lambda _: np.array(TEXTS),
     "objects": lambda _: np.array(TEXTS, object),
     "structured": lambda _: np.array([(text,) for text in TEXTS], [("text", "U40")]),
@@ -93,10 +91,8 @@ FORMS: dict[str, Callable[[Model], Any]] = {
     "arrow column": lambda _: pa.chunked_array([TEXTS]),
     "columns": lambda _: {"text": TEXTS, "label": np.arange(4)},
     "rows": lambda _: ROWS,
-    "generator of rows": lambda _: iter(ROWS),
     "datasets": lambda _: Streamed(ROWS),
     "examples": lambda _: [Example(text=text, document=place) for place, text in enumerate(TEXTS)],
-    "generator of examples": lambda _: (Example(text=text, document=at) for at, text in enumerate(TEXTS)),
     "tokens": lambda model: [
         Example(tokens=model.encode(text), document=place) for place, text in enumerate(TEXTS)
     ],
@@ -203,7 +199,7 @@ ANNOTATED: dict[str, tuple[Callable[..., Any], list[Any], Callable[[list[Any], P
 
 @pytest.mark.filterwarnings("ignore:.*head words of mentions")
 @pytest.mark.parametrize("name", ANNOTATED)
-@pytest.mark.parametrize("form", [list, pd.DataFrame, iter], ids=["rows", "pandas", "generator"])
+@pytest.mark.parametrize("form", [pd.DataFrame, iter], ids=["pandas", "generator"])
 def test_rows_with_annotations_are_read_as_their_files_are(
     name: str, form: Callable[[Any], Any], tmp_path: Path
 ) -> None:
@@ -245,19 +241,6 @@ def test_every_public_function_takes_what_makes_a_corpus(
     after = dict.fromkeys(needed[place + 1 :], "L0H0")
     with pytest.raises(InputError, match=r"found a dict with the keys 'train'; name one split$"):
         function(**before, **{argument: {"train": "none"}}, **after)
-
-
-def test_the_functions_are_those_that_are_known() -> None:
-    assert {
-        "headscope.measure",
-        "headscope.report",
-        "headscope.corpora.distinct",
-        "headscope.compare.models",
-    } <= {name for name, _, _ in functions()}
-
-
-def test_an_estimate_takes_them_too(model: Model) -> None:
-    assert "4 inputs" in hs.measure.estimate(model, pd.Series(TEXTS))
 
 
 @pytest.mark.parametrize(

@@ -39,20 +39,6 @@ def test_the_paraphrase_corpus_is_read_without_quoting(tmp_path: Path, name: str
     assert [one.source for one in corpora.pairs(path)] == [f"{path}:2", f"{path}:3"]
 
 
-@pytest.mark.parametrize(
-    ("header", "row", "expected"),
-    [
-        ("index\tsentence1\tsentence2\tlabel", "0\ta\tb\tentailment", ("a", "b", "entailment", 0)),
-        ("id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate", "7\t1\t2\ta\tb\t1", ("a", "b", "1", 0)),
-        ("index\tquestion\tsentence\tlabel", "0\ta\tb\tno", ("a", "b", "no", 0)),
-        ("index\tsentence1\tsentence2\tlabel1\tgold_label", "0\ta\tb\tx\ty", ("a", "b", "y", 0)),
-        ("sentence\tlabel", "a\t0", ("a", None, "0", 0)),
-    ],
-)
-def test_glue_is_known(tmp_path: Path, header: str, row: str, expected: tuple[object, ...]) -> None:
-    assert rows(write(tmp_path / "dev.tsv", f"{header}\n{row}\n")) == [expected]
-
-
 def test_own_columns_and_documents(tmp_path: Path) -> None:
     path = write(tmp_path / "own.csv", 'kind,one,two,page\nx,"a, ""b""\nc",d,p\ny,e,f,q\nx,g,h,p\n')
     options = {"label": "kind", "text_a": "one", "document": "page"}

@@ -129,15 +129,6 @@ def test_objects_are_encoded(tmp_path: Path) -> None:
     assert (counts.words, counts.split_words, counts.cuts) == (6 + 3 + 2, 2, 0)
 
 
-def test_reference_segments_keep_their_ids(shared: Path, tmp_path: Path) -> None:
-    segments = json.loads((shared / "reference" / "segments.json").read_text(encoding="utf-8"))
-    path = write(
-        tmp_path / "segments.jsonl", "\n".join(json.dumps({"tokens": one["tokens"]}) for one in segments)
-    )
-    for example, segment in zip(corpora.jsonl(path).encoded(Reader(demo(), 512)), segments, strict=True):
-        assert example.tokens.ids.tolist() == demo().convert_tokens_to_ids(segment["tokens"])
-
-
 # Too long
 
 

@@ -114,12 +114,8 @@ def test_sounds_in_memory_and_of_data_sets(tmp_path: Path) -> None:
         ((np.zeros((2, 5)), RATE), "expected samples of one channel [sample], found shape (2, 5)"),
         ((TONE, None), "expected a sampling rate, a whole number, found None"),
         ((TONE, RATE, 1), "expected a path, or samples and their rate, found tuple"),
-        ((TONE[:0], RATE), "expected samples, found none"),
-        ((TONE * np.nan, RATE), "expected finite samples, found NaN or infinity"),
-        ((TONE, 0), "expected a sampling rate of at least 1, found 0"),
         (({"array": TONE}), "expected a sampling rate, a whole number, found None"),
         (TONE, "expected a path, or samples and their rate, found ndarray"),
-        (b"no sound", "expected a file of sound, found what cannot be read as one"),
         (b"RIFF", "expected a WAV file, found what cannot be read as one"),
         (None, "expected a path, or samples and their rate, found NoneType"),
     ],
@@ -137,10 +133,7 @@ def test_sounds_that_are_broken_are_left_out(value: Any, said: str) -> None:
     ("name", "what", "said"),
     [
         ("stereo.wav", wav(np.stack([TONE, TONE], 1)), ""),
-        ("low.wav", wav(TONE[::2], 8_000), ""),
-        ("empty.wav", b"", "expected a WAV file, found what cannot be read as one"),
         ("none.wav", wav(TONE[:0]), "expected samples, found none"),
-        ("nan.wav", wav(TONE * np.float32(np.nan)), "expected finite samples, found NaN or infinity"),
         ("broken.flac", b"fLaC", "expected a file of sound, found what cannot be read as one"),
     ],
 )
@@ -156,14 +149,6 @@ def test_files_of_every_state_are_read_or_told(tmp_path: Path, name: str, what: 
     if not said:
         assert found[0].audio is not None
         assert len(heard(found[0].audio, RATE)) == len(TONE)
-
-
-def test_a_file_that_breaks_off_is_said_when_it_is_heard(tmp_path: Path) -> None:
-    put(tmp_path, "part.wav", wav()[:1000])
-    (one,) = corpora.sounds(tmp_path / "part.wav")
-    assert one.audio is not None
-    with pytest.warns(HeadscopeWarning, match="breaks off at byte 1,000"):
-        heard(one.audio, RATE)
 
 
 def test_an_hour_is_heard_in_parts() -> None:

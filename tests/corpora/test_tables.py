@@ -53,7 +53,7 @@ def read(path: Path) -> tuple[list[str | None], list[str]]:
 ROWS = [f"text {number}" for number in range(3000)]
 
 
-@pytest.mark.parametrize("place", [0, 1, 1500, 2999])
+@pytest.mark.parametrize("place", [0, 1500, 2999])
 @pytest.mark.parametrize("bad", ['"a" b', '"a', 'a "b" c"d", "e'])
 def test_one_bad_quote_costs_its_row(tmp_path: Path, place: int, bad: str) -> None:
     rows = [f'"{row}",{number}' for number, row in enumerate(ROWS)]

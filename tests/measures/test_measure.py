@@ -52,23 +52,6 @@ def test_rows_of_a_class_by_hand() -> None:
     assert found["to_sep"].item() == pytest.approx((1 + 0.5 + 0.2 + 0.1) / 4)
 
 
-def test_a_corpus_gives_what_its_maps_give(demo: Any) -> None:
-    texts = ["the cat saw the dog , and the dog saw the cat .", "a rose is a rose is a rose ."]
-    found = hs.measure(demo, hs.corpora.texts(texts), measures=[again, peak, "largest", "cls_to_sep"])
-    parts = [surface(hs.capture(demo, text), [again, peak, "largest", "cls_to_sep"]) for text in texts]
-    for name in ("again", "peak", "cls_to_sep"):
-        counts = [part[f"{name}_n"].values for part in parts]
-        expected = sum(part[name].values * n for part, n in zip(parts, counts, strict=True)) / sum(counts)
-        np.testing.assert_allclose(found[name], expected, atol=1e-6)
-        uniform = sum(
-            part[f"{name}_chance"].values * n[:, 0] for part, n in zip(parts, counts, strict=True)
-        ) / sum(n[:, 0] for n in counts)
-        np.testing.assert_allclose(found[f"{name}_chance"], uniform, atol=1e-6)
-    np.testing.assert_allclose(found["peak"], found["largest"], atol=1e-6)
-    alone = hs.measure(demo, hs.corpora.texts(texts), measures=[again], batch_size=1)
-    np.testing.assert_allclose(found["again"], alone["again"], atol=1e-6)
-
-
 def test_a_measure_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(
         "import headscope as hs\n"

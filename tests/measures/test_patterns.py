@@ -223,55 +223,6 @@ def test_whole_rows_do_not_depend_on_the_block(count: int, seed: int) -> None:
             np.testing.assert_array_equal(np.concatenate([measure.worth(tokens, q) for q in parts]), whole)
 
 
-def test_padding_and_batches_change_nothing(demo: Any) -> None:
-    """A corpus in batches of uneven inputs gives what each input alone gives."""
-    texts: list[str | tuple[str, str]] = [
-        "The walkers walked, and the cat walked on.",
-        ("A rose is a rose.", "Roses are red, and this rose is a rose, too, unlikeliest of strawberries."),
-        "Yes.",
-    ]
-    corpus = hs.corpora.texts(texts)
-    chosen = ["patterns", "confidence", "synthetic"]
-    together = hs.measure(demo, corpus, measures=chosen, batch_size=3)
-    apart = hs.measure(demo, corpus, measures=chosen, batch_size=1)
-    assert names(together) == names(apart)
-    assert {
-        "same_word",
-        "same_word_other",
-        "related_word",
-        "word_pieces",
-        "bag_of_words",
-        "confidence",
-    } <= set(names(together))
-    for name in names(together):
-        for part in ("", "_chance", "_n"):
-            np.testing.assert_allclose(together[name + part], apart[name + part], atol=1e-5)
-
-
-def test_a_corpus_gives_what_its_maps_give(demo: Any) -> None:
-    pair = ("The walkers walked, and the cat walked on.", "Walking is what the cat likes.")
-    chosen = ["patterns", "confidence", "synthetic"]
-    stream = hs.measure(demo, hs.corpora.texts([pair]), measures=chosen)
-    whole = surface(hs.capture(demo, pair[0], pair=pair[1]), chosen)
-    assert names(stream) == names(whole)
-    for name in names(whole):
-        np.testing.assert_allclose(stream[name], whole[name], atol=1e-5)
-        np.testing.assert_allclose(stream[f"{name}_chance"], whole[f"{name}_chance"], atol=1e-5)
-
-
-def test_attention_from_tagged_words_to_separators(demo: Any, tmp_path: Path) -> None:
-    path = tmp_path / "tagged.jsonl"
-    path.write_text('{"words": ["the", "strawberries", "grow"], "tags": ["DET", "NOUN", "VERB"]}\n')
-    found = hs.measure(demo, hs.corpora.jsonl(path), measures=["noun_to_sep", "not_noun_to_sep"])
-    maps = hs.capture(demo, "the strawberries grow")
-    pieces = list(maps.query.pieces)
-    noun = np.array([piece not in ("[CLS]", "[SEP]", "the", "grow") for piece in pieces])
-    assert 1 <= noun.sum() == found["noun_to_sep_n"].max()
-    to_sep = maps.weights[..., pieces.index("[SEP]")]
-    np.testing.assert_allclose(found["noun_to_sep"], to_sep[..., noun].mean(-1), atol=1e-5)
-    np.testing.assert_allclose(found["not_noun_to_sep"], to_sep[..., ~noun].mean(-1), atol=1e-5)
-
-
 def test_every_measure_has_a_source_that_can_be_cited_or_says_that_it_has_none() -> None:
     for group in GROUPS.values():
         for name, measure in group.items():

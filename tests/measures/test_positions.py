@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 import headscope as hs
 from headscope.errors import InputError
-from headscope.measures.choose import choose, parse, surface
+from headscope.measures.choose import choose, parse
 from headscope.measures.measure import Measure
 from headscope.measures.positions import distances, positions
 from headscope.models import Model
@@ -76,15 +76,6 @@ def test_every_share_is_that_of_a_loop(model: Model) -> None:
             assert_allclose(float(found[name][layer, head]), share, atol=2e-6, err_msg=name)
             assert_allclose(float(found[f"{name}_chance"][layer]), even, atol=1e-9, err_msg=name)
             assert int(found[f"{name}_n"][layer, head]) == rows
-
-
-def test_shares_are_the_same_on_whole_maps_and_in_streams(stories: Model) -> None:
-    names = ["offset-8..-5", "tokens2..4"]
-    streamed = hs.measure(stories, hs.corpora.texts(TEXTS[:1]), measures=names)
-    maps = hs.capture(stories, TEXTS[0])
-    for name in names:
-        own = np.asarray(surface(maps, [name])[name]).reshape(streamed[name].shape)
-        assert_allclose(streamed[name].values, own, atol=2e-6)
 
 
 def test_the_positions_of_a_token_make_up_all_it_gives(stories: Model) -> None:

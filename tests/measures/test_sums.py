@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headscope.core.tokens import Tokens
-from headscope.corpora import Example, blocks
 from headscope.errors import InputError
 from headscope.measures.sums import APART, By, Documents, Sums
 from headscope.statistics.jackknife import error, skewness
@@ -87,23 +86,6 @@ def test_figures_are_those_of_the_definition(seed: int, documents: int, by: By) 
     )
 
 
-@settings(max_examples=30, deadline=None)
-@given(
-    seed=st.integers(0, 10**6), cut=st.integers(1, 7), by=st.sampled_from(["token", "document", "segment"])
-)
-def test_parts_add_up(seed: int, cut: int, by: By) -> None:
-    inputs = draw_inputs(seed, 8)
-    whole = gather(inputs, by)
-    both = gather([one for one in inputs if one[0] < cut], by) + gather(
-        [one for one in inputs if one[0] >= cut], by
-    )
-    for name, array in whole.to_arrays().items():
-        if array.dtype.kind == "f":
-            np.testing.assert_allclose(both.to_arrays()[name], array, rtol=1e-12)
-    assert both.counts == whole.counts
-    assert whole.counts["documents"] == 8
-
-
 def in_blocks(inputs: Sequence[Input], by: By, cuts: Sequence[int]) -> list[Sums]:
     """The sums of runs of inputs that end at `cuts`, wherever that is."""
     edges = [0, *sorted({cut for cut in cuts if 0 < cut < len(inputs)}), len(inputs)]
@@ -152,55 +134,6 @@ def test_documents_that_are_cut_count_once(seed: int, documents: int, cuts: list
         np.testing.assert_allclose(
             figures(found), figures(whole), rtol=1e-6 if figures is Sums.error else 1e-12, atol=1e-7
         )
-
-
-@settings(max_examples=40, deadline=None)
-@given(
-    lengths=st.lists(st.integers(1, 30), min_size=1, max_size=6),
-    size=st.integers(1, 5),
-    windows=st.integers(1, 3),
-    shards=st.integers(1, 4),
-    resumed=st.integers(0, 100),
-    by=st.sampled_from(["token", "document", "segment"]),
-)
-def test_long_documents_give_the_same_digits_resumed_and_sharded(
-    lengths: list[int], size: int, windows: int, shards: int, resumed: int, by: By
-) -> None:
-    """Blocks as a run cuts them, one after the other; going on from a file after one; and each apart, merged."""
-    tokens = Tokens(["x", "y"])
-    examples = [
-        Example(tokens=tokens, document=document)
-        for document, count in enumerate(lengths)
-        for _ in range(count)
-    ]
-
-    def block_sums() -> list[Sums]:
-        draw = np.random.default_rng(len(examples))
-        found: list[Sums] = []
-        for block in blocks(examples, size=size, windows=windows, batch_size=2):
-            documents = Documents(["a", "b"], by)
-            for example in (one for batch in block for one in batch):
-                n = draw.integers(0, 5, 2).astype(float)
-                sums, chance = draw.random((2, 2, 3)) * n[:, None, None], draw.random((2, 2)) * n[:, None]
-                documents.add(example.document, tokens, LAYERS, sums, chance, n)
-            found.append(documents.close(block.open))
-        return found
-
-    every = block_sums()
-    plain = total(every, stored=False)
-    place = resumed % len(every)
-    kept = Sums.from_arrays(total(every[: place + 1], stored=False).to_arrays())
-    gone_on = total([kept, *every[place + 1 :]], stored=False)
-    parts = [[sums.to_arrays() for sums in every[shard::shards]] for shard in range(shards)]
-    merged = total(
-        [Sums.from_arrays(parts[number % shards][number // shards]) for number in range(len(every))],
-        stored=False,
-    )
-    assert plain.closed().counts["documents"] == len(lengths)
-    for found in (gone_on, merged):
-        assert found.closed().counts == plain.closed().counts
-        for figures in (Sums.value, Sums.error, Sums.by_chance):
-            np.testing.assert_array_equal(figures(found), figures(plain))
 
 
 def test_the_order_of_inputs_changes_no_digit_across_documents() -> None:

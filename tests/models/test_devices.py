@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import transformers
 
 import headscope as hs
 from headscope import contribution, corpora
-from headscope.errors import InputError, ModelError
+from headscope.errors import InputError
 from headscope.models import Model
 from headscope.runs import batches
 from headscope.runs import task as passes
@@ -76,26 +75,13 @@ def second_device(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Model:
     return hs.load((module, byte_level()))
 
 
-@pytest.fixture(params=["disk", "given, on disk", "second device"])
-def spread(request: pytest.FixtureRequest, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Model]:
-    map = placed("cpu", "disk")
+@pytest.fixture(params=["disk", "second device"])
+def spread(request: pytest.FixtureRequest, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Model:
     if request.param == "disk":
-        yield hs.load(folder, device=map, dtype="float64")
-    elif request.param == "given, on disk":
-        module = transformers.AutoModelForCausalLM.from_pretrained(
-            folder, device_map=map, dtype=torch.float64
-        )
-        yield hs.load((module, byte_level()))
-    else:
-        yield second_device(folder, monkeypatch)
-
-
-def test_the_second_device_is_another(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        return hs.load(folder, device=placed("cpu", "disk"), dtype="float64")
     model = second_device(folder, monkeypatch)
-    there = {each.device.type for each in model.module.parameters()}
-    assert "lazy" in there
-    with pytest.raises(RuntimeError, match="not a lazy tensor"):
-        torch.zeros(1) + torch.zeros(1, device="lazy")
+    assert "lazy" in {each.device.type for each in model.module.parameters()}
+    return model
 
 
 def test_maps_norms_and_gradients(spread: Model, whole: Model) -> None:
@@ -165,12 +151,6 @@ def test_what_cannot_be_done_with_it(folder: Path, more: dict[str, Any], said: s
         hs.load((module, byte_level()), **more)
 
 
-def test_a_map_that_leaves_out_a_part(folder: Path) -> None:
-    with pytest.raises(ModelError) as raised:
-        hs.load(folder, device={"model.layers.0": "cpu", "lm_head": "disk"})
-    assert "\n" not in str(raised.value)
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("few_repeats")
 def test_the_untrained_self_of_a_model_is_left_out_of_its_report(
@@ -180,7 +160,6 @@ def test_the_untrained_self_of_a_model_is_left_out_of_its_report(
         return hs.report(model, LINES, sections=["compare", *more], examples=0, limit_sentences=8)
 
     left_out = "not compared with itself untrained"
-    assert left_out not in page(whole)
     assert f"{left_out}: it is in several devices" in page(hs.load(folder, device=placed("cpu", "disk")))
     monkeypatch.setattr("headscope.models.weights.LARGE", 100)
     alone = page(whole, "probes")

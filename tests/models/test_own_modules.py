@@ -16,11 +16,8 @@ from transformers import (
     BertConfig,
     BertModel,
     BertPreTrainedModel,
-    DistilBertModel,
     GPT2Model,
-    LlamaModel,
     PreTrainedModel,
-    RobertaModel,
     T5EncoderModel,
 )
 from transformers.modeling_outputs import SequenceClassifierOutput
@@ -185,21 +182,11 @@ READ: dict[str, tuple[Callable[[], nn.Module], bool]] = {
     "any name": (Everything, True),
     "ids and any name": (Rest, True),
     "in a wrapper": (lambda: Wrapper(Optional()), True),
-    "data parallel": (lambda: nn.DataParallel(Optional()), True),
     "embeddings of its own": (Embedded, False),
     "a recurrent layer after it": (Recurrent, False),
     "a class of transformers": (Subclass, True),
     "on GPT-2": (_on(GPT2Model, n_embd=32, n_layer=2, n_head=4), False),
-    "on RoBERTa": (
-        _on(RobertaModel, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64),
-        False,
-    ),
-    "on DistilBERT": (_on(DistilBertModel, dim=32, n_layers=2, n_heads=4, hidden_dim=64), False),
     "on T5's encoder": (_on(T5EncoderModel, d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4), False),
-    "on Llama": (
-        _on(LlamaModel, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64),
-        False,
-    ),
 }
 """A module, and whether it is given token types."""
 

@@ -171,11 +171,6 @@ def test_probes_tell_their_disk_and_that_it_is_at_most(
     assert line.endswith(f"and {round(disk / 1e6)} MB on disk")
 
 
-@pytest.mark.slow
-def test_a_limit_is_part_of_it(demo: Model, shared: Path) -> None:
-    assert syntax.estimate(demo, counted(shared, 9), limit=4).startswith("4 sentences, ")
-
-
 def test_nothing_is_said_of_short_runs(capsys: pytest.CaptureFixture[str]) -> None:
     from headscope.console.options import LONG, foreseen
 

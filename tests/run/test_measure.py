@@ -7,7 +7,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -136,14 +135,6 @@ def test_the_preset_gives_the_published_figures(demo: Model, shared: Path) -> No
     assert (found["entropy_n"] == 30).all()
 
 
-def test_the_published_figures_need_token_types_of_zero(demo: Model, shared: Path) -> None:
-    segments = json.loads((shared / "reference" / "segments.json").read_text())[:4]
-    corpus = examples([demo.from_pieces(segment["tokens"]) for segment in segments])
-    preset = measure(demo, corpus, measures=["entropy"], preset="clark2019")
-    exact = measure(demo, corpus, measures=["entropy"])
-    assert abs(preset["entropy"] - exact["entropy"]).max() > 0.01
-
-
 # --- against whole maps
 
 
@@ -191,39 +182,7 @@ def test_a_corpus_of_one_input_is_that_input(demo: Model) -> None:
         np.testing.assert_array_equal(found[f"{name}_n"], single[f"{name}_n"])
 
 
-def test_a_trained_causal_model(stories: Model) -> None:
-    corpus = hs.corpora.texts(["Once upon a time, there was a little girl.", "She had a dog."])
-    found = measure(stories, corpus)
-    assert json.loads(found.attrs["meta"])["absent"].keys() >= {"next", "entropy_first", "sep", "cls"}
-    maps = [
-        capture(stories, text) for text in ("Once upon a time, there was a little girl.", "She had a dog.")
-    ]
-    alone = [surface(each) for each in maps]
-    for name in names(found):
-        weights = [each[f"{name}_n"].values[0, 0] for each in alone]
-        np.testing.assert_allclose(
-            found[name], np.average([each[name] for each in alone], axis=0, weights=weights), atol=1e-5
-        )
-
-
 # --- what must not matter
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("by", ["token", "document"])
-def test_batches_and_padding_do_not_matter(demo: Model, by: Any) -> None:
-    corpus = hs.corpora.builtin(pack=48)
-    wanted = ["previous", "sep", "punctuation", "entropy", "largest"]
-    first = measure(demo, corpus, measures=wanted, by=by, batch_size=1, limit=30)
-    same(measure(demo, corpus, measures=wanted, by=by, batch_size=7, limit=30), first, 1e-5)
-
-
-@pytest.mark.slow
-def test_a_run_gives_the_same_digits_again(demo: Model) -> None:
-    corpus = hs.corpora.builtin(pack=48)
-    first, again = (measure(demo, corpus, measures=["previous", "entropy"], limit=30) for _ in range(2))
-    for name in first.data_vars:
-        np.testing.assert_array_equal(first[name], again[name])
 
 
 @pytest.mark.slow
@@ -280,21 +239,6 @@ def test_chance_of_classes_is_their_share(demo: Model) -> None:
     np.testing.assert_allclose(found["punctuation_chance"], shares["punctuation"], rtol=1e-9)
 
 
-def test_classes_of_a_conversation(stories: Model) -> None:
-    tokens = stories.encode("Once upon a time")
-    half = np.arange(len(tokens)) < len(tokens) // 2
-    corpus = examples([tokens.with_classes(user=half, assistant=~half)])
-    found = measure(stories, corpus, measures=["to_user", "to_assistant"])
-    np.testing.assert_allclose(found["to_user"] + found["to_assistant"], 1.0, atol=1e-6)
-
-
-def test_limit(demo: Model) -> None:
-    found = measure(demo, hs.corpora.builtin(pack=48), measures=["entropy"], limit=5)
-    meta = json.loads(found.attrs["meta"])
-    assert meta["corpus"]["examples"] == 5
-    assert meta["options"]["limit"] == 5
-
-
 @pytest.mark.slow
 def test_the_description(demo: Model) -> None:
     COMMAND.set("headscope measure")
@@ -334,25 +278,6 @@ def test_half_precision() -> None:
 def test_progress_goes_to_stderr(demo: Model, capsys: pytest.CaptureFixture[str]) -> None:
     measure(demo, hs.corpora.builtin(pack=48), measures=["entropy"], limit=3, progress=True)
     assert capsys.readouterr().out == ""
-
-
-@pytest.mark.slow
-def test_estimate(demo: Model) -> None:
-    corpus = hs.corpora.builtin(pack=48)
-    assert measure.estimate(demo, corpus, limit=3).startswith("3 inputs, ")
-    counted = sum(1 for _ in corpus.encoded(demo))
-    assert f"{counted} inputs, {corpus.counts.tokens:,} tokens: about " in measure.estimate(demo, corpus)
-
-
-@pytest.mark.slow
-def test_estimate_of_a_large_file_reads_its_head_only(demo: Model, tmp_path: Path) -> None:
-    path = tmp_path / "large.txt"
-    path.write_text("The cat sat on the mat, and the dog barked at the moon.\n" * 20000)
-    corpus = hs.corpora.text(path, pack=None, documents="line")
-    found = measure.estimate(demo, corpus)
-    assert found.startswith("about ")
-    assert float(found.split()[1].replace(",", "")) == pytest.approx(20000, rel=0.2)
-    assert corpus.bytes_read < 0.2 * path.stat().st_size
 
 
 # --- what fails

@@ -24,41 +24,14 @@ from headscope.measures.choose import surface
 from headscope.measures.dataset import chance_of
 from headscope.measures.patterns import SINK_TOKENS
 from headscope.models import Model
-from headscope.runs.rows import RowSums
 from tests.helpers.families import Family, build, family
 
 WINDOWED = [
     "Mistral", "Gemma 2", "Gemma 3", "Gemma 3n", "gpt-oss", "GPT-Neo", "Llama 4", "ModernBERT", "Doge",
 ]  # fmt: skip
 GROUPS = ["surface", "patterns", "confidence", "synthetic"]
-PIECES = [
-    "<s>",
-    "straw",
-    "##y",
-    "saw",
-    "a",
-    "cat",
-    ",",
-    "and",
-    "the",
-    "cats",
-    "saw",
-    "straw",
-    "##y",
-    "again",
-    ";",
-    "it",
-    "walked",
-    "<s>",
-    "walk",
-    "##ing",
-    "a",
-    "cat",
-    "saw",
-    "the",
-    "mouse",
-    ".",
-]
+_TEXT = "<s> straw ##y saw a cat , and the cats saw straw ##y again ; it walked <s> walk ##ing a cat saw the mouse ."
+PIECES = _TEXT.split()
 REPEAT = 6  # inputs of 144 tokens: far longer than every window, and long enough for sinks
 
 Weights = NDArray[np.float64]
@@ -372,22 +345,3 @@ def test_functions_of_before_still_run_and_new_ones_see() -> None:
     expected = sum(min(i + 1, 4) for tokens in inputs for i in range(len(tokens))) / 47
     for name in ("reach", "reach_above", "keys"):
         np.testing.assert_allclose(found[name].values, expected, err_msg=name)
-
-
-def test_layers_of_one_kind_are_selected_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Masks of a batch are looked at once a kind of layer, not once a layer; plain causal ones not at all."""
-    made: list[bool] = []
-    plain = RowSums._kind_of
-
-    def counted(self: RowSums, seen: Any, device: Any) -> Any:
-        made.append(seen is not None)
-        return plain(self, seen, device)
-
-    monkeypatch.setattr(RowSums, "_kind_of", counted)
-    for name, kinds in {"Gemma 3n": 1, "GPT-Neo": 1, "Llama 4": 1, "GPT-2": 0, "BLOOM": 0, "BERT": 0}.items():
-        model = hs.load(build(family(name)))
-        corpus = [Example(tokens=text(size), document=size, source="test") for size in (20, 30)]
-        made.clear()
-        hs.measure(model, corpus, measures=["previous", "same_word"])
-        assert sum(made) == kinds, name
-        assert len(made) == kinds + 1, name

@@ -15,7 +15,7 @@ import headscope as hs
 from headscope import corpora
 from headscope.analyses.measure.run import measure
 from headscope.corpora import Corpus
-from headscope.errors import CorpusError, HeadscopeWarning, InputError, UnknownError
+from headscope.errors import HeadscopeWarning, InputError, UnknownError
 from headscope.models import Model
 from headscope.runs.task import Task
 from tests.helpers.run_sample import same, stopped
@@ -91,7 +91,6 @@ CORPORA: dict[str, Callable[[Path], Corpus]] = {
     ("name", "options"),
     [
         ("text", {}),
-        ("text", {"limit": 17}),
         ("long.txt", {}),
         ("objects.jsonl", {}),
         ("memory", {"limit": 17}),
@@ -181,12 +180,6 @@ def test_a_document_of_several_blocks_is_one(model: Model, tmp_path: Path) -> No
     found = measure(model, corpus, measures=WANTED)
     assert (tmp_path / "a.txt").stat().st_size > 4 * SIZE * BYTES
     assert json.loads(found.attrs["meta"])["corpus"]["documents"] == corpus.counts.documents == 2 + 1 + 3
-
-
-def test_a_strict_corpus_is_refused_before_the_model_runs(model: Model, tmp_path: Path) -> None:
-    objects(tmp_path / "a.jsonl")
-    with pytest.raises(CorpusError, match=r"a.jsonl:8: expected a JSON object"):
-        measure(model, corpora.jsonl(tmp_path / "a.jsonl", strict=True), measures=WANTED)
 
 
 def test_unknown_pieces_end_a_run_wherever_they_are(model: Model, tmp_path: Path) -> None:

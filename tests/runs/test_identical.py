@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -12,13 +11,14 @@ import numpy as np
 import pytest
 
 import headscope as hs
-from headscope import cli, corpora
+from headscope import corpora
 from headscope.core.link import Link, Span
 from headscope.corpora import Example
 from headscope.errors import CorpusError, HeadscopeWarning
 from headscope.measures.dataset import description
 from headscope.runs import identical
 from headscope.runs.identical import SeenDocuments
+from tests.helpers.typed import Typed
 
 NAMES = ("cat", "dog", "bird", "man", "girl", "boy", "king", "queen")
 PARAGRAPHS = [f"The {name} sat.\nIt slept, said the {name}." for name in NAMES]
@@ -65,15 +65,6 @@ def test_links_say_it_too(demo: Any) -> None:
     assert (once["n"].item(), found["n"].item()) == (2, 3)
     with pytest.warns(HeadscopeWarning, match="1 of 3 documents is the same as one before"):
         hs.combine_heads(demo, linked(texts), least=20)
-
-
-def test_errors_are_those_of_the_corpus_with_each_document_once(demo: Any, twice: corpora.Corpus) -> None:
-    once = hs.measure(demo, corpora.distinct(twice), measures=["previous"])
-    with pytest.warns(HeadscopeWarning, match=SAME):
-        both = hs.measure(demo, twice, measures=["previous"])
-    assert (once["previous_documents"] <= 8).all()
-    assert (both["previous_documents"] > once["previous_documents"]).all()
-    assert description(once)["corpus"]["documents"] == 8
 
 
 @pytest.mark.slow
@@ -149,17 +140,10 @@ def test_what_is_left_out_stays_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_commands_and_reports_say_it_and_take_them_once(
-    demo_at_hand: None, twice: corpora.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+@pytest.mark.filterwarnings("default::headscope.errors.HeadscopeWarning")
+def test_commands_say_it_and_take_them_once(
+    demo_at_hand: None, twice: corpora.Corpus, tmp_path: Path, typed: Typed
 ) -> None:
-    def run(*words: object) -> str:
-        monkeypatch.setattr("sys.argv", ["headscope", *map(str, words)])
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        assert not stop.value.code
-        return capsys.readouterr().err
-
-    path, table = tmp_path / "twice.txt", tmp_path / "heads.csv"
-    with warnings.catch_warnings(action="default", category=HeadscopeWarning):
-        assert re.search(SAME, run("measure", path, "-o", table))
-        assert "the same as one before" not in run("measure", path, "--distinct", "-o", table)
+    words = "measure", tmp_path / "twice.txt", "--measures", "previous"
+    assert SAME in typed(*words).err
+    assert "the same as one before" not in typed(*words, "--distinct").err
