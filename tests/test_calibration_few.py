@@ -39,25 +39,3 @@ def test_scores_of_few_needles_have_intervals_that_hold(few: ModuleType) -> None
     (row,) = [row for row in few.looked(1_000) if (row["correlation"], row["needles"]) == (0.9, 12)]
     assert min(row[name] for name in ("0.02", "0.1", "0.3", "0.9")) >= 0.95 - 0.021
     assert row["p ≤ 0.05"] <= 1.42
-
-
-@pytest.mark.slow
-def test_sources_of_answers_have_intervals_and_levels_that_hold(few: ModuleType) -> None:
-    """Three errors of 2,000 intervals are .015, of 200 .046, of 300 p of .05 .038."""
-    for row in few.answers(2_000):
-        hard = row["neighbours"] == 0.8 or "log" in row["drops"]
-        assert row["given, 24"] == "0.00"
-        for tokens in few.LONG:
-            holds, given = row[f"{tokens} tokens"], float(row[f"given, {tokens}"])
-            assert given < 0.1 or holds >= (0.85 if hard else 0.93 - 0.015)
-        if "alike" in row["drops"] and not hard:
-            assert float(row["given, 48"]) > 0.9
-    for row in few.vocabulary(300):
-        powers = row["answer"] == "the likeliest" and "powers" in row["change"]  # .12, as the page says
-        assert row["p ≤ 0.05"] <= ((0.12 + 0.056) if powers else (0.05 + 0.038)) / 0.05
-
-
-def test_every_part_makes_a_table(few: ModuleType) -> None:
-    expected = ["| a | p ≤ 0.05 | b |", "|---|---|---|", "| 1 | 0.50 | – |"]
-    assert few.markdown([{"a": 1, "p ≤ 0.05": 0.5, "b": float("nan")}]).splitlines() == expected
-    assert few.markdown(few.PARTS["conditions"][0](50)).count("\n") == 4

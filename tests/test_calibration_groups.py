@@ -21,17 +21,6 @@ def small() -> dict[str, Any]:
     return names
 
 
-def test_means_of_both_groups_are_one_whatever_the_lengths(small: dict[str, Any]) -> None:
-    case = small["Case"]("short and long", (2000, 2000), rows=((4, 12), (32, 96)))
-    values, design, rows = small["drawn"](case, np.random.default_rng(0))
-    for group, (low, high) in ((~design.second, (4, 12)), (design.second, (32, 96))):
-        own = values[group]
-        assert (np.abs(own.mean(0) - 1) < 5 * own.std(0) / np.sqrt(len(own))).all()
-        assert (rows[group].min(), rows[group].max()) == (low, high)
-    spread = values[~design.second].std(0) / values[design.second].std(0)
-    assert (spread > 2).all()
-
-
 def test_short_and_long_texts_are_seldom_told_apart_and_a_difference_is(small: dict[str, Any]) -> None:
     case = small["Case"]("short and long", (12, 12), rows=((4, 12), (32, 96)))
     runs = [(0, 0, run) for run in range(50)]
@@ -51,19 +40,3 @@ def test_intervals_hold_the_difference(small: dict[str, Any]) -> None:
     rates = rates[np.isfinite(rates)]
     assert len(rates) > 40  # else too few effective documents
     assert 0.92 < rates.mean() < 0.98
-
-
-def test_each_part_has_a_table(small: dict[str, Any]) -> None:
-    made = small["rows"](runs=1)
-    assert {row["part"] for row in made} == {"family error", "length", "coverage", "power"}
-    tables = small["tables"](made).split("\n\n")
-    assert len(tables) == 4
-    assert tables[0].startswith("| groups | documents |")
-
-
-def test_rates_that_are_not_where_they_must_be_are_named(small: dict[str, Any]) -> None:
-    bad = {
-        "part": "coverage", "case": "one", "documents": "8 + 8", "rate": 0.9, "error": 0.01,
-        "low": 0.93, "high": 0.97,
-    }  # fmt: skip
-    assert small["broken"]([bad, bad | {"rate": 0.95}]) == ["coverage, one, 8 + 8 documents: 0.900"]

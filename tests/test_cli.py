@@ -64,15 +64,14 @@ def test_measure_prints_a_table(typed: Typed, text: Path) -> None:
 
 
 @pytest.mark.slow
-def test_measure_writes_every_format(typed: Typed, text: Path, tmp_path: Path) -> None:
-    tables = []
-    for suffix, read in ((".csv", pd.read_csv), (".parquet", pd.read_parquet), (".json", pd.read_json)):
-        out = tmp_path / f"heads{suffix}"
-        assert typed("measure", text, "-o", out, "--meta", tmp_path / "meta.json").out == ""
-        tables.append(read(out, **({"dtype": {"paper": str}} if suffix == ".csv" else {})))
-    for table in tables:
-        assert list(table.columns)[:7] == ["layer", "head", "paper", "measure", "value", "se", "n"]
-        pd.testing.assert_frame_equal(table, tables[0], check_dtype=False, rtol=1e-9)
+def test_measure_writes_a_table_and_figures(typed: Typed, text: Path, tmp_path: Path) -> None:
+    out = tmp_path / "heads.csv"
+    words = "measure", text, "--measures", "previous,offset-2", "--by", "document"
+    assert typed(*words, "-o", out, "--meta", tmp_path / "meta.json").out == ""
+    table = pd.read_csv(out, dtype={"paper": str})
+    assert list(table.columns)[:7] == ["layer", "head", "paper", "measure", "value", "se", "n"]
+    assert set(table["measure"]) == {"previous", "offset-2"}
+    pd.testing.assert_frame_equal(pd.DataFrame(typed(*words, "--json").rows), table, check_dtype=False)
     meta = json.loads((tmp_path / "meta.json").read_text())
     assert meta["model"]["name"] == "all-MiniLM-L6-v2"
     assert meta["corpus"]["documents"] == 2
@@ -96,21 +95,7 @@ def test_roles(typed: Typed, text: Path, tmp_path: Path) -> None:
     printed = typed("roles", text, "--meta", tmp_path / "meta.json")
     finding, header, *_ = printed.out.splitlines()
     assert re.search(r"\d+ of 72 heads? ha(s|ve) a role: .*previous token L0H2 \(", finding)
-    assert header.split() == [
-        "head",
-        "paper",
-        "role",
-        "score",
-        "95",
-        "%",
-        "interval",
-        "bar",
-        "chance",
-        "offsets",
-        "p",
-        "q",
-        "n",
-    ]
+    assert header.split()[:4] == ["head", "paper", "role", "score"]
     assert re.search(r"\nL0H2 +1-3 +previous token ", printed.out)
     assert re.search(r"\n\d+ roles not tested: .*\binduction\b", printed.out)
     assert json.loads((tmp_path / "meta.json").read_text())["command"].startswith("headscope roles")
@@ -134,7 +119,7 @@ def test_gradients_of_an_objective(typed: Typed, text: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("suffix", [".html", ".svg", ".png", ".pdf"])
+@pytest.mark.parametrize("suffix", [".html", ".pdf"])
 def test_view(typed: Typed, suffix: str, tmp_path: Path) -> None:
     out = tmp_path / f"view{suffix}"
     assert (
@@ -181,6 +166,7 @@ def test_the_help_of_a_command_fits_a_screen_and_help_all_describes_every_option
     for words, command in each_command(commands()):
         lines = typed(*words, "--help").out.splitlines()
         assert len(lines) <= 50, words
+        assert "[[" not in lines[0]
         every = typed(*words, "--help-all").out
         for option in (one for one in command.params if one.param_type_name == "option" and not one.hidden):
             assert re.search(rf"{max(option.opts, key=len)}\b", "\n".join(lines)), (words, option.opts)

@@ -56,18 +56,15 @@ def refused(typed: Typed, monkeypatch: pytest.MonkeyPatch, *words: str, code: in
 
 
 @pytest.mark.parametrize("name", WRITES)
-def test_no_room_on_the_disk(name: str, typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(total=10**12, free=10_000))
-    said = refused(typed, monkeypatch, *WRITES[name], code=1)
-    assert said == f"{WRITES[name][-1]}: expected 2 MB of room on the disk, found 0.0 MB"
-
-
-@pytest.mark.parametrize("name", WRITES)
-def test_a_folder_that_cannot_be_written_to(name: str, typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
-    can = os.access
+def test_what_cannot_be_written(name: str, typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No room on the disk, and a folder that is not to be written to."""
+    path, can = WRITES[name][-1], os.access
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(total=10**12, free=10_000))
+        said = refused(typed, monkeypatch, *WRITES[name], code=1)
+    assert said == f"{path}: expected 2 MB of room on the disk, found 0.0 MB"
     monkeypatch.setattr(os, "access", lambda path, mode, **_: mode != os.W_OK and can(path, mode))
-    expected = f"{WRITES[name][-1]}: cannot be written (Permission denied)"
-    assert refused(typed, monkeypatch, *WRITES[name]) == expected
+    assert refused(typed, monkeypatch, *WRITES[name]) == f"{path}: cannot be written (Permission denied)"
 
 
 @pytest.mark.parametrize(

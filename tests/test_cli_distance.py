@@ -63,17 +63,3 @@ def test_shards_and_merge(typed: Typed, tmp_path: Path, monkeypatch: pytest.Monk
     assert Path("m.csv").read_bytes() == Path("plain.csv").read_bytes()
     assert "m.svg: 72 heads, stress" in merged.err
     assert Path("m.svg").stat().st_size > 4000
-    for arguments, message in (
-        (["a.txt", "--shard", "1/2"], "--shard: expected -o PART.nc for what the shard found, found no -o"),
-        (
-            ["a.txt", "--shard", "1/2", "-o", "p.nc", "--map", "m.csv"],
-            "--map: expected no --shard with it, found both",
-        ),
-        (
-            ["a.txt", "--rows", "3", "--resume", "kept"],
-            "a checkpoint of another run: options.rows: expected 3",
-        ),
-    ):
-        found = typed("distance", *arguments, code=2).err
-        assert message in found
-        assert len(found.strip().splitlines()) == 1

@@ -26,7 +26,7 @@ from headscope.cli.app import SECTIONS, commands
 from headscope.corpora import readers
 from headscope.corpora.files import Line
 from headscope.errors import HeadscopeWarning
-from tests.helpers.docs_blocks import Block, blocks, missing, same
+from tests.helpers.docs_blocks import Block, blocks, missing
 from tests.helpers.forked import forked
 from tests.helpers.once import share_roles
 from tests.helpers.quoted import figures, quotes
@@ -219,18 +219,6 @@ def spoken() -> Iterator[tuple[io.StringIO, io.StringIO]]:
     ):
         warnings.simplefilter("default", HeadscopeWarning)
         yield out, err
-
-
-def test_output_is_compared() -> None:
-    assert same("L0H2 0.996 e", "  L0H2   0.995 e")
-    assert not same("L0H2 0.996", "L0H2 0.990")
-    assert not same("L0H2 0.996", "L0H3 0.996")
-    assert not same("12 heads", "13 heads")
-    assert same("off by 2e-07", "off by 5e-07")
-    assert missing(["a 1", "…", "c"], "a 1\nb\nc") == []
-    assert missing(["a 1", "c"], "a 1\nb\nc") == ["a 1", "c"]
-    assert missing(["a", "…", "b"], "b\na") == ["b"]
-    assert missing(["a", "…", "b"], "b", "a") == []
 
 
 def test_a_page_that_needs_a_network_or_a_file_that_is_not_there_is_a_fault(tmp_path: Path) -> None:

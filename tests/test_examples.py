@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 
 from tests.helpers.patience import PATIENCE
@@ -207,14 +206,6 @@ def test_what_is_quoted_is_found_in_what_is_shown() -> None:
     assert all(quote.in_(beside) for quote in quotes(prose))
     assert not any(quote.in_(figures("0.2 1,234 0.41")) for quote in quotes(prose))
     assert not list(quotes("## 0.5\n\n```\n0.5\n```\n\nQ is at most ≤ 0.05 ([figures](probes.md) has 0.7)."))
-
-
-def test_a_column_without_a_figure_is_found() -> None:
-    table = pd.DataFrame(
-        {"value": [0.5, None], "low": [None, float("nan")]}, index=pd.Index(["a", "b"], name="row")
-    )
-    assert empty_columns(table.to_html()) == ["low"]
-    assert empty_columns(table[["value"]].to_html()) == []
 
 
 @pytest.mark.slow

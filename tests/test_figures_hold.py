@@ -115,8 +115,7 @@ def bert() -> Model:
     return hs.load((module("bert"), tokenizer_of("bert")))
 
 
-@pytest.mark.parametrize("kind", ["bert", "gpt2", "llama"])
-@pytest.mark.parametrize("value", [math.nan, math.inf])
+@pytest.mark.parametrize(("kind", "value"), [("bert", math.nan), ("gpt2", math.inf), ("llama", math.nan)])
 def test_a_weight_that_is_no_number_is_refused_by_its_name(kind: str, value: float) -> None:
     model, tokenizer = module(kind), tokenizer_of(kind)
     for name, parameter in model.named_parameters():
@@ -181,8 +180,7 @@ def test_how_a_corpus_goes_through_a_model_moves_no_figure(kind: str, name: str)
         np.testing.assert_allclose(numbers(found(*given)), whole, rtol=1e-4, atol=1e-5, err_msg=how)
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
-@pytest.mark.parametrize("kind", ["bert", "gpt2"])
+@pytest.mark.parametrize(("kind", "dtype"), [("bert", torch.bfloat16), ("gpt2", torch.float16)])
 def test_half_precision_is_close(kind: str, dtype: torch.dtype) -> None:
     whole, half = load(kind), load(kind, dtype=dtype)
     for name in ("measure", "norm", "distance", "variability"):

@@ -18,9 +18,7 @@ def escaped(text: str) -> str:
     return text.encode("unicode_escape").decode()
 
 
-@pytest.mark.parametrize(
-    "words", [["measure"], ["links"], ["view", "--replay"], ["report", "--pairs"]], ids=" ".join
-)
+@pytest.mark.parametrize("words", [["measure"], ["view", "--replay"], ["report", "--pairs"]], ids=" ".join)
 def test_control_characters_of_a_file_name_are_escaped(
     typed: Typed, words: list[str], tmp_path: Path
 ) -> None:

@@ -84,7 +84,7 @@ def command(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
         return int(error.code or 0)
 
 
-@pytest.mark.parametrize("words", [["measure", "--json"], ["syntax"], ["--version"], ["-h"]])
+@pytest.mark.parametrize("words", [["measure", "--json"], ["--version"]])
 def test_what_cannot_be_printed_is_an_error(
     words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

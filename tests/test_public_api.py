@@ -91,36 +91,6 @@ def test_the_table_of_the_reference_names_what_is_public() -> None:
     )
 
 
-def members(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """The functions that a public name stands for: itself, or a class's public methods and properties."""
-    if not inspect.isclass(value):
-        yield name, value
-        return
-    for member, function in inspect.getmembers_static(value):
-        function = getattr(
-            function, "fget", getattr(function, "func", getattr(function, "__func__", function))
-        )
-        here = getattr(function, "__module__", None) or ""
-        if (
-            inspect.isfunction(function)
-            and here.startswith("headscope.")
-            and (member == "__init__" or member[0] != "_")
-        ):
-            yield f"{name}.{member}", function
-
-
-@pytest.mark.parametrize("name", PUBLIC)
-def test_a_public_name_is_typed_and_described(name: str) -> None:
-    assert inspect.getdoc(PUBLIC[name]), name
-    for member, function in members(name, PUBLIC[name]):
-        assert member.endswith(".__init__") or inspect.getdoc(function), f"{member} has no docstring"
-        signature = inspect.signature(function)
-        assert signature.return_annotation is not signature.empty, f"{member}: what it returns has no type"
-        for parameter in list(signature.parameters.values())[member != name :]:
-            typed = parameter.annotation is not parameter.empty or parameter.name in ("self", "cls")
-            assert typed, f"{member}: {parameter.name} has no type"
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_public_function_has_an_example_that_runs(

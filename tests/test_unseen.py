@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -42,35 +41,13 @@ def text(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_check_says_it_before_its_figures(folder: Path, typed: Typed) -> None:
-    out, _ = typed("check", folder)
-    lines = out.splitlines()
-    assert lines[1] == f"  ??  {SAID}"
-    assert "1 layer × 4 heads" in lines[2]
-    assert json.loads(typed("check", folder, "--json")[0])["unseen"] == SAID
-
-
-@pytest.mark.slow
-def test_a_printed_table_begins_with_it(folder: Path, text: Path, typed: Typed) -> None:
-    out, _ = typed("measure", text, "-m", folder, "--measures", "previous")
-    assert out.splitlines()[0] == SAID
-    out, _ = typed("distance", text, "-m", folder)
-    assert out.splitlines()[0] == SAID
-
-
-@pytest.mark.slow
-def test_a_written_table_has_it_where_its_format_allows(
-    folder: Path, text: Path, tmp_path: Path, typed: Typed
-) -> None:
-    table, about = tmp_path / "table.tex", tmp_path / "about.json"
+def test_commands_say_it_before_their_figures(folder: Path, text: Path, tmp_path: Path, typed: Typed) -> None:
+    assert typed("check", folder).out.splitlines()[1] == f"  ??  {SAID}"
     of = ["measure", text, "-m", folder, "--measures", "previous"]
-    _, told = typed(*of, "-o", table, "--meta", about)
-    assert SAID in told
+    assert typed(*of).out.splitlines()[0] == SAID
+    table = tmp_path / "table.tex"
+    assert SAID in typed(*of, "-o", table).err
     assert table.read_text(encoding="utf-8").splitlines()[0] == f"% {SAID}"
-    assert json.loads(about.read_text())["model"]["unseen"] == SAID
-    out, told = typed(*of, "--json")
-    assert isinstance(json.loads(out), list)
-    assert SAID in told
 
 
 @pytest.mark.slow
@@ -94,18 +71,15 @@ def test_of_two_models_it_is_said_whose() -> None:
 
 
 @pytest.mark.slow
-def test_a_view_says_it_on_the_page_and_in_a_picture(model: Any, plain: Any) -> None:
+def test_a_view_says_it_on_the_page_and_in_a_picture(model: Any, plain: Any, tmp_path: Path) -> None:
     view = hs.view(model, "The old house was sold.")
     assert view.payload["inputs"][0]["unseen"] == SAID
     picture = view.picture("svg").decode()
     assert "convolution" in picture
+    hs.capture(model, "The old house was sold.").save(tmp_path / "maps.safetensors")
+    kept = hs.open_maps(tmp_path / "maps.safetensors")
+    assert hs.view(kept).payload["inputs"][0]["unseen"] == SAID
     assert "unseen" not in hs.view(plain, "The old house was sold.").payload["inputs"][0]
-
-
-def test_maps_that_were_saved_keep_it(model: Any, tmp_path: Path) -> None:
-    file = tmp_path / "maps.safetensors"
-    hs.capture(model, "The old house was sold.").save(file)
-    assert hs.view(hs.open_maps(file)).payload["inputs"][0]["unseen"] == SAID
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ import models_table
 import pytest
 
 import headscope as hs
+from headscope.attention.check import PADDING
 from headscope.errors import RefusedError
 from tests.helpers.examine import examine
 from tests.helpers.families import CAPTURED, FAMILIES, REFUSED, Family, build, each
@@ -15,6 +16,8 @@ from tests.helpers.families import CAPTURED, FAMILIES, REFUSED, Family, build, e
 ROOT = Path(__file__).resolve().parents[2]
 OWN_KERNELS_DIFFER = {"Falcon ALiBi"}
 """Families whose eager and fused kernels disagree by themselves: transformers scales the ALiBi term in only one of them."""
+PADDING_MOVES = {"ConvBERT", "Funnel", "Funnel factorized"}
+"""A convolution over tokens, and tokens that are pooled with their neighbours."""
 
 
 @pytest.mark.parametrize("family", each(CAPTURED))
@@ -39,9 +42,13 @@ def test_chunked_attention_is_refused(family: Family) -> None:
 
 @pytest.mark.parametrize("family", each(CAPTURED))
 def test_the_check_passes(family: Family) -> None:
-    """Loading checks each family on inputs that it makes itself."""
-    model = hs.load(build(family, "eager"))
-    assert sum(part.layers for part in model.checked.parts) == family.layers
+    """Loading checks each family on inputs that it makes itself, also with padding where it reads tokens."""
+    checked = hs.load(build(family)).checked
+    assert sum(part.layers for part in checked.parts) == family.layers
+    assert checked.same_length == (family.name in PADDING_MOVES)
+    assert (checked.padding_error is not None) == (family.reads in ("text", "target"))
+    if checked.padding_error is not None and not checked.same_length:
+        assert checked.padding_error < PADDING / 10
 
 
 def test_the_table_of_models_is_up_to_date() -> None:

@@ -19,7 +19,7 @@ from headscope.attention.parts import group
 from headscope.attention.recording import recording
 from headscope.core.maps import AttentionMaps
 from headscope.models import Model
-from tests.helpers.families import CAPTURED, DECODERS, Family, build, each, family
+from tests.helpers.families import CAPTURED, Family, build, each, family
 
 WINDOWS = ["Mistral", "Gemma 2", "Gemma 3", "Gemma 3n", "gpt-oss", "GPT-Neo", "Llama 4", "ModernBERT"]
 """Families whose layers look back over a window or a chunk, of 4 to 6 tokens."""
@@ -168,15 +168,3 @@ def test_what_is_visible_may_be_one_array_of_all_layers() -> None:
     seen = np.stack([np.tri(3), np.ones((3, 3))]).astype(bool)
     maps = hs.wrap(np.stack([np.eye(3)] * 2)[:, None], list("abc"), visible=seen)
     np.testing.assert_array_equal([maps.sight(place)[0] for place in range(2)], seen)
-
-
-def test_generated_text_has_what_each_step_saw() -> None:
-    for name in ("Gemma 3", "gpt-oss", "Mistral"):
-        of = next(each for each in DECODERS if each.name == name)
-        model = hs.load(build(of))
-        prompt = hs.Tokens([str(i) for i in range(3, 9)], ids=np.arange(3, 9))
-        found = hs.generate(model, prompt, max_new_tokens=8, min_new_tokens=8)
-        whole = hs.capture(model, inputs={"input_ids": np.array(found.query.ids)[None]})
-        assert found.causal
-        for place in range(3):
-            np.testing.assert_array_equal(found.sight(place), whole.sight(place))

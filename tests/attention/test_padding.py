@@ -13,15 +13,11 @@ from torch import nn
 
 import headscope as hs
 from headscope.analyses.contribution.importance import estimate as ablation_estimate
-from headscope.attention.check import PADDING
 from headscope.attention.load import PADDED
 from headscope.errors import HeadscopeWarning, InputError
 from headscope.models import Model
-from tests.helpers.families import CAPTURED, Family, build, each, family
+from tests.helpers.families import Family, build, family
 from tests.helpers.small_tokenizers import demo
-
-MOVED = {"ConvBERT", "Funnel", "Funnel factorized"}
-"""Families that padding moves: a convolution over tokens, and tokens that are pooled with their neighbours."""
 
 TEXTS = [
     "The cat sat.",
@@ -29,20 +25,6 @@ TEXTS = [
     "Why?",
     "She left the house at two.",
 ]
-
-
-@pytest.mark.parametrize("of", each([of for of in CAPTURED if of.reads in ("text", "target")]))
-def test_which_families_padding_moves(of: Family) -> None:
-    found = hs.load(build(of)).checked
-    assert found.same_length == (of.name in MOVED)
-    if of.name not in MOVED:
-        assert found.padding_error < PADDING / 10
-
-
-def test_what_reads_no_tokens_is_not_asked() -> None:
-    model = hs.load(build(family("ViT")))
-    assert model.checked.padding_error is None
-    assert not model.same_length
 
 
 @pytest.fixture(scope="module")

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import measures_table as tool
 import numpy as np
 import pytest
 
-import headscope as hs
 from headscope.analyses.roles.statistics import ROLES
 from headscope.measures.choose import GROUPS
-from headscope.measures.measure import pair_measure
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -50,18 +46,3 @@ def test_every_measure_and_role_is_there_and_examples_add_up() -> None:
         numbers = [float(term) for term in terms.split(" + ")]
         assert len(numbers) == int(count)
         assert np.mean(numbers) == pytest.approx(float(value), abs=2e-3)
-
-
-def test_a_measure_without_a_row_on_the_maps_of_the_page_brings_its_own() -> None:
-    def digits(tokens: Any, queries: Any) -> Any:
-        return np.broadcast_to([piece.isdigit() for piece in tokens.pieces], (len(queries), len(tokens)))
-
-    weights = np.array([[0.5, 0.3, 0.2], [0.1, 0.6, 0.3], [0.2, 0.2, 0.6]])[None, None]
-    alone = pair_measure("digits", "Mean mass on digits.")(digits)
-    with pytest.raises(ValueError, match="measure digits: no map of the page has a row for it"):
-        tool.worked_out(alone, "a new group")
-    own = {pieces: hs.wrap(weights, pieces.split()) for pieces in ("the 7 cats", "the seven cats")}
-    shown = replace(alone, example=lambda: own["the 7 cats"])
-    assert "(0.3 + 0.6 + 0.2) / 3 ≈ 0.367 (in a map of its own)" in tool.worked_out(shown, "a new group")
-    with pytest.raises(ValueError, match="measure digits: its example has no row for it"):
-        tool.worked_out(replace(alone, example=lambda: own["the seven cats"]), "a new group")
