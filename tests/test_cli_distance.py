@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from headscope.analyses.distance.arrangement import MAP_COLUMNS
-from headscope.analyses.distance.run import KIND
 from headscope.analyses.distance.statistics import COLUMNS
 from tests.helpers.typed import Typed
 
@@ -43,23 +41,3 @@ def test_figures_and_json(typed: Typed, tmp_path: Path, monkeypatch: pytest.Monk
     assert "The first and the last layer" in told
     picture = Path("m.svg").read_text(encoding="utf-8")
     assert "by cluster" in picture
-
-
-@pytest.mark.slow
-def test_shards_and_merge(typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The table of the parts is that of one run, digit for digit; the map is made of all parts."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("headscope.analyses.distance.run.BLOCK", 2)
-    monkeypatch.setattr("headscope.analyses.distance.run.KIND", replace(KIND, span=1))
-    monkeypatch.setattr("headscope.runs.blocks.BYTES", 12)
-    names = ("cat", "dog", "cow", "hen", "bee", "ant")
-    Path("a.txt").write_text("\n\n".join(f"The {name} sat." for name in names), encoding="utf-8")
-    typed("distance", "a.txt", "-o", "plain.csv", "--resume", "kept")
-    for number in (1, 2):
-        found = typed("distance", "a.txt", "-o", f"{number}.nc", "--shard", f"{number}/2")
-        assert found.out == ""
-        assert f"{number}.nc: shard {number}/2 of 3 blocks" in found.err
-    merged = typed("merge", "2.nc", "1.nc", "-o", "m.csv", "--map", "m.svg")
-    assert Path("m.csv").read_bytes() == Path("plain.csv").read_bytes()
-    assert "m.svg: 72 heads, stress" in merged.err
-    assert Path("m.svg").stat().st_size > 4000

@@ -97,23 +97,6 @@ def test_a_model_that_takes_the_interface_where_it_is_not_eager(monkeypatch: pyt
     assert small("llama").checked.route == "interface"
 
 
-def test_a_sink_is_declared() -> None:
-    config = transformers.GptOssConfig(
-        **SMALL, num_key_value_heads=2, head_dim=8, num_local_experts=2, num_experts_per_tok=1, sliding_window=4, pad_token_id=0,
-        layer_types=["sliding_attention", "full_attention"],
-    )  # fmt: skip
-    torch.manual_seed(1)
-    module = transformers.GptOssForCausalLM(config).eval()
-    for parameter in module.parameters():
-        torch.nn.init.normal_(parameter, std=0.2)
-    model = hs.load(module)
-    assert model.checked.parts[0].sink
-    assert model.checked.parts[0].key_heads == [2, 2]
-    maps = hs.capture(model, inputs={"input_ids": [[1, 2, 3]]})
-    assert maps.sink is not None
-    assert (maps.weights.sum(-1) < 1).all()
-
-
 def test_rows_that_do_not_sum_to_one(bert: transformers.BertModel, monkeypatch: pytest.MonkeyPatch) -> None:
     broken(monkeypatch, lambda out, weights: (out, weights * 1.01))
     with pytest.raises(

@@ -132,27 +132,6 @@ class TestInputs:
         model = small("llama", num_key_value_heads=2, eos_token_id=[5, 7])
         assert hs.capture(model, inputs={"input_ids": [[3, 5, 7]]}).query.pieces == ("3", "5", "7")
 
-    def test_encoder_decoder(self, t5: Model) -> None:
-        inputs = {"input_ids": torch.tensor([[5, 6, 7, 8]]), "decoder_input_ids": torch.tensor([[0, 9, 10]])}
-        found = hs.capture(t5, inputs=inputs)
-        reference = eager(t5, **inputs)
-        assert list(found) == ["encoder", "decoder", "cross"]
-        for name, expected in (
-            ("encoder", "encoder_attentions"),
-            ("decoder", "decoder_attentions"),
-            ("cross", "cross_attentions"),
-        ):
-            for layer, weights in zip(found[name].layers, reference[expected], strict=True):
-                np.testing.assert_allclose(layer, weights[0], atol=1e-6)
-        assert found.cross.query.pieces == ("0", "9", "10")
-        assert found.cross.key.pieces == ("5", "6", "7", "8")
-        assert (found.encoder.kind, found.decoder.kind, found.cross.kind) == ("encoder", "self", "cross")
-        assert (found.encoder.causal, found.decoder.causal, found.cross.causal) == (False, True, False)
-        with pytest.raises(
-            AttributeError, match="this model has the parts encoder, decoder, cross; found 'tower'"
-        ):
-            _ = found.tower
-
     def test_patches(self) -> None:
         config = transformers.ViTConfig(**sizes(hidden=16, heads=2, inner=20), image_size=16, patch_size=8)
         maps = hs.capture(
@@ -293,24 +272,6 @@ class TestGenerate:
         written, read = (_axis(maps).get("written") for maps in (found, whole))
         assert (found.query.pieces[written], read) == (",", None)
         assert whole.text is None
-
-    @pytest.mark.slow
-    def test_the_row_that_chose_a_written_token_is_that_of_the_token_before_it(self) -> None:
-        """Of demo-lm, by an own greedy loop with a cache: the last token written is no query."""
-        model = hs.load("demo-lm")
-        found = hs.generate(model, "The capital of France is the city", max_new_tokens=4)
-        assert found.weights.shape[-2:] == (7 + 4 - 1, 7 + 4 - 1)
-        ids, module, cache = torch.tensor(np.array(found.query.ids[:7]))[None], model.module, None
-        before = module.config._attn_implementation
-        module.set_attn_implementation("eager")
-        for query in range(6, 10):  # the prompt's last token chose the first
-            with torch.no_grad():
-                output = module(input_ids=ids, past_key_values=cache, use_cache=True, output_attentions=True)
-            row = torch.stack([layer[0, :, -1] for layer in output.attentions]).numpy()
-            np.testing.assert_allclose(found.weights[:, :, query, : query + 1], row, atol=1e-6)
-            assert not found.weights[:, :, query, query + 1 :].any()
-            cache, ids = output.past_key_values, output.logits[:, -1:].argmax(-1)
-        module.set_attn_implementation(before)
 
     @pytest.mark.parametrize(
         ("kind", "options"),

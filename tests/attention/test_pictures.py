@@ -17,7 +17,7 @@ import headscope as hs
 from headscope.core.pictures import picture_of
 from headscope.errors import HeadscopeWarning, InputError, ShapeError
 from headscope.models import Model
-from tests.helpers.small_models import llava_parts, sharpen
+from tests.helpers.small_models import sharpen
 
 PIL = pytest.importorskip("PIL.Image")
 
@@ -69,20 +69,6 @@ def test_boxes_tell_what_a_crop_leaves_out() -> None:
         boxes[0], [(WIDE - HIGH) / 2, 0, (WIDE - HIGH) / 2 + HIGH / 7, HIGH / 7], atol=2
     )
     np.testing.assert_allclose(boxes[-1, 2:], [(WIDE + HIGH) / 2, HIGH], atol=2)
-
-
-def test_a_model_of_text_and_pictures_has_both_on_one_axis() -> None:
-    model = hs.load(llava_parts())
-    parts: Any = hs.capture(model, "What is on it?", image=grey(150, 100))
-    assert list(parts) == ["vision", "language"]
-    axis = parts["language"].query
-    assert axis.mask("image").sum() == 16
-    assert axis.pieces[:2] == ("patch[0,0]", "patch[0,1]")
-    assert axis.pieces[-1] == "?"
-    np.testing.assert_allclose(axis.boxes[15], parts["vision"].query.boxes[-1])
-    assert np.isnan(axis.boxes[16:]).all()
-    with pytest.raises(InputError, match="expected a string beside it, found list"):
-        hs.capture(model, [{"role": "user", "content": "Hi"}], image=grey())
 
 
 def test_an_axis_of_patches_is_saved_filtered_and_found_again(tmp_path: Path) -> None:
@@ -140,13 +126,6 @@ def test_a_large_picture_takes_little_more_than_its_pixels(mode: str) -> None:
         assert tracemalloc.get_traced_memory()[1] < 20_000_000
     finally:
         tracemalloc.stop()
-
-
-@pytest.mark.parametrize("size", [(1, 1), (1, 50), (3000, 2)])
-@pytest.mark.parametrize("name", ["ViT", "SigLIP"])
-def test_a_tiny_or_thin_picture_is_read(size: tuple[int, int], name: str) -> None:
-    maps = hs.capture(family(name), image=grey(*size))
-    np.testing.assert_allclose(maps.query.boxes[-1, 2:], size, atol=0.02 * max(size))
 
 
 def test_a_model_that_sees_nothing_says_so(demo: Model) -> None:

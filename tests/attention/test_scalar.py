@@ -75,12 +75,3 @@ def test_the_two_texts_of_a_pair(demo) -> None:
         pytest.approx(float(cosine), abs=1e-5),
         "the cosine of the two texts read together",
     )
-
-
-def test_any_other(demo) -> None:
-    axes, ready = prepare(demo, "leaves fall in autumn", None, None, None)
-    with torch.no_grad():
-        hidden = demo.module(**ready).last_hidden_state[0]
-    found, name = number(demo, ready, axes)
-    assert found == pytest.approx(float(hidden.mean(0).square().sum()) / 2, rel=1e-5)
-    assert name == "half the squared norm of the mean hidden state"

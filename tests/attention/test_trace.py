@@ -225,31 +225,6 @@ def test_talking_heads_are_said_not_to_be_followed() -> None:
 # ---- gradients
 
 
-@pytest.mark.parametrize("name", ["MPNet", "XLNet", "RoFormer", "GPT-2"])
-def test_gradient_of_the_weights_is_that_of_finite_differences(name: str) -> None:
-    model, inputs = build(family(name)).double(), family(name).inputs
-    found: list[AttentionRecord] = []
-    with traced(model, found.append):
-        loss = logits(model(**inputs))[0, -1].square().sum()
-    gradient = torch.autograd.grad(loss, [record.given for record in found])
-    place, step = (0, 2, 5, 3), 1e-5
-
-    def moved(by: float) -> float:
-        def move(record: AttentionRecord) -> Tensor | None:
-            if record.layer != 1:
-                return None
-            weights = record.weights().clone()
-            weights[place] += by
-            return weights
-
-        with traced(model, move), torch.no_grad():
-            return logits(model(**inputs))[0, -1].square().sum().item()
-
-    difference = (moved(step) - moved(-step)) / (2 * step)
-    assert gradient[1][place].item() == pytest.approx(difference, rel=1e-4, abs=1e-7)
-    assert abs(difference) > 1e-6
-
-
 # ---- what is not attention
 
 

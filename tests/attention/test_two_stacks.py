@@ -98,8 +98,10 @@ def test_each_part_is_the_models_own(encoder: str, decoder: str) -> None:
             for found, expected in zip(parts[name].layers, layers, strict=True):
                 # float32 rows of at most 25 keys that sum to 1: a few units of rounding
                 np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
-        assert not parts.encoder.causal
-        assert parts.decoder.causal
+        kinds = [(part.kind, part.causal) for part in parts.values()]
+        assert kinds == [("encoder", False), ("self", True), ("cross", False)]
+        assert parts.cross.query.pieces == parts.decoder.query.pieces
+        assert parts.cross.key.pieces == parts.encoder.query.pieces
 
 
 @pytest.mark.parametrize(("encoder", "decoder"), COMBINATIONS[:5:4], ids=lambda name: name)

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from headscope.corpora import Mention, collins, conll2012
-from headscope.errors import InputError
 
 
 def tree(*rows: str) -> list[int]:
@@ -39,16 +38,6 @@ def test_a_sentence() -> None:
 )
 def test_heads_of_phrases(rows: tuple[str, ...], head: int) -> None:
     assert [place for place, own in enumerate(tree(*rows)) if own < 0] == [head]
-
-
-def test_brackets_that_do_not_match() -> None:
-    for rows, message in (
-        (("NN (NP*", "NN *"), "word 2: expected the end of the phrase 'NP', found none"),
-        (("NN (NP*))", "NN *"), "word 1: expected an open phrase before"),
-        (("NN NP*",), "word 1: expected a parse bit such as"),
-    ):
-        with pytest.raises(InputError, match=message):
-            tree(*rows)
 
 
 FILE = """\

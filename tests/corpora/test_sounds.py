@@ -151,30 +151,15 @@ def test_files_of_every_state_are_read_or_told(tmp_path: Path, name: str, what: 
         assert len(heard(found[0].audio, RATE)) == len(TONE)
 
 
-def test_an_hour_is_heard_in_parts() -> None:
-    """Speech of 20 s with pauses of 1 s, for an hour: cut in the pauses, nothing is lost."""
-    rate = 1_000
-    second = np.random.default_rng(0).normal(0, 0.1, rate).astype(np.float32)
-    hour = np.tile(np.concatenate([np.tile(second, 20), np.zeros(rate, np.float32)]), 172)[: 3600 * rate]
-    example = Example(audio=(hour, rate), source="lecture.wav", document=4, label="a")
-    found = parts(example, rate, 30.0)
-    assert len(found) == -(-3600 // 21)
-    assert all((each.document, each.label) == (4, "a") for each in found)
-    assert found[1].source == f"lecture.wav from {len(found[0].audio[0]) / rate:.2f} s on"  # pyright: ignore[reportOptionalSubscript, reportArgumentType]
-    samples = [each.audio[0] for each in found if isinstance(each.audio, tuple)]
-    np.testing.assert_array_equal(np.concatenate(samples), hour)
-    assert max(map(len, samples)) <= 30 * rate
-    ends = np.cumsum([len(each) for each in samples])[:-1] / rate
-    assert (np.abs(ends % 21 - 20.5) <= 0.5).all()
-    assert parts(example, rate, 3600.0) == [example]
-
-
 def test_words_go_where_they_are_spoken() -> None:
     loud, quiet = np.ones(100, np.float32) * 0.5, np.zeros(40, np.float32)
     sound = np.concatenate([loud, quiet, loud, quiet, loud])
     words, times = ["a", "b", "c", "d"], [(0.0, 0.5), (0.5, 1.0), (1.4, 2.4), (2.8, 3.8)]
-    example = Example(audio=(sound, 100), words=words, times=times, source="a.wav")
+    example = Example(audio=(sound, 100), words=words, times=times, source="a.wav", document=4, label="x")
     found = parts(example, 100, 2.0)
+    assert [(each.document, each.label) for each in found] == [(4, "x")] * 3
+    assert found[1].source == "a.wav from 1.20 s on"
+    np.testing.assert_array_equal(np.concatenate([each.audio[0] for each in found]), sound)  # pyright: ignore[reportOptionalSubscript, reportArgumentType]
     starts = np.cumsum([0, *(len(each.audio[0]) for each in found)])[:-1] / 100  # pyright: ignore[reportOptionalSubscript, reportArgumentType]
     assert [each.words for each in found] == [["a", "b"], ["c"], ["d"]]
     again = [

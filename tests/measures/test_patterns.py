@@ -43,22 +43,6 @@ def value(maps: hs.AttentionMaps, name: str) -> float:
     return surface(maps, [name])[name].item()
 
 
-def test_same_word_by_hand() -> None:
-    maps = planted(["The", "cat", "saw", "the", "dog"], {(0, 3): 0.2, (3, 0): 0.4})
-    assert value(maps, "same_word") == pytest.approx(0.3)
-    assert surface(maps, ["same_word"])["same_word_n"].item() == 2
-
-
-def test_same_word_of_several_pieces_leaves_its_own_occurrence_out() -> None:
-    tokens = Tokens(["straw", "##y", "straw", "##y"], word_ids=np.array([0, 0, 1, 1]))
-    maps = planted(
-        tokens.pieces, {(0, 1): 0.5, (0, 2): 0.1, (0, 3): 0.2, (1, 2): 0.7, (1, 3): 0.0}, tokens=tokens
-    )
-    rows = np.asarray(maps[0, 0])
-    expected = (0.3 + 0.7 + rows[2, :2].sum() + rows[3, :2].sum()) / 4
-    assert value(maps, "same_word") == pytest.approx(expected)
-
-
 def test_same_word_in_the_other_sentence_by_hand() -> None:
     pieces = ["[CLS]", "cats", "sleep", "[SEP]", "Cats", "!", "[SEP]"]
     maps = planted(pieces, {(1, 4): 0.5, (4, 1): 0.1})
@@ -100,20 +84,6 @@ def test_what_is_related(one: str, other: str, related: bool) -> None:
     assert are_related(other, one) is related
 
 
-def test_word_pieces_by_hand() -> None:
-    tokens = Tokens(["straw", "##berries", "grow"], word_ids=np.array([0, 0, 1]))
-    assert value(planted(tokens.pieces, {(0, 1): 0.7, (1, 0): 0.9}, tokens=tokens), "word_pieces") == (
-        pytest.approx(0.8)
-    )
-    causal = planted(tokens.pieces, {(1, 0): 0.9}, tokens=tokens, causal=True)
-    assert value(causal, "word_pieces") == pytest.approx(0.9)
-
-
-def test_delimiters_by_hand() -> None:
-    maps = planted(["[CLS]", "a", "b", "[SEP]"], {(1, 0): 0.1, (1, 3): 0.4, (2, 0): 0.2, (2, 3): 0.3})
-    assert value(maps, "delimiter") == pytest.approx(0.5)
-
-
 def test_sentences_by_hand() -> None:
     one = planted(["[CLS]", "a", "b", "[SEP]"], {(1, 1): 0.1, (1, 2): 0.3, (2, 1): 0.4, (2, 2): 0.2})
     assert value(one, "own_sentence") == pytest.approx(0.5)
@@ -129,27 +99,12 @@ def test_bag_of_words_by_hand() -> None:
     assert value(causal, "bag_of_words") == pytest.approx(1.0)
 
 
-def test_distance_by_hand() -> None:
-    maps = planted(
-        list("abc"), {(2, 0): 0.5, (2, 1): 0.3, (2, 2): 0.2, (1, 1): 1.0, (0, 0): 1.0}, causal=True
-    )
-    assert value(maps, "distance") == pytest.approx(1.3 / 3)
-    assert surface(maps, ["distance"])["distance_chance"].item() == pytest.approx((0 + 1 / 2 + 1) / 3)
-
-
 def test_sinks_by_hand_and_in_long_inputs_only() -> None:
     uniform = planted(["x"] * 128, {}, causal=True)
     assert value(uniform, "sink") == pytest.approx(sum(1 / n for n in range(2, 129)) / 127)
     assert value(uniform, "sink") == pytest.approx(0.035, abs=5e-4)
     short = planted(["x"] * 127, {}, causal=True)
     assert names(surface(short, ["sink", "entropy"])) == ["entropy"]
-
-
-def test_confidence_by_hand() -> None:
-    maps = planted(
-        ["a", "b", "</s>"], {(0, 0): 0.2, (0, 1): 0.5, (0, 2): 0.3, (1, 0): 0.3, (1, 1): 0.1, (1, 2): 0.6}
-    )
-    assert value(maps, "confidence") == pytest.approx(0.4)
 
 
 def test_positional_by_hand() -> None:
@@ -160,27 +115,6 @@ def test_positional_by_hand() -> None:
     assert even["positional_next"].item() == pytest.approx(0.25)
     ahead = surface(planted(list("abc"), {}, causal=True), ["positional_next", "entropy"])
     assert names(ahead) == ["entropy"]
-
-
-def test_rare_words_by_hand() -> None:
-    rarest = np.array([False, False, True])
-    tokens = Tokens(["the", "old", "gnu"], classes={"rarest": rarest})
-    maps = planted(tokens.pieces, {(0, 2): 0.8, (1, 2): 0.7, (2, 1): 0.9}, tokens=tokens)
-    assert value(maps, "rare_word") == pytest.approx(2 / 3)
-    assert names(surface(maps, ["rare_word_two", "entropy"])) == ["entropy"]
-
-
-def test_induction_by_hand() -> None:
-    maps = planted(list("abcabc"), {(3, 1): 0.7, (4, 2): 0.9, (5, 3): 0.2}, causal=True)
-    assert value(maps, "induction") == pytest.approx(0.6)
-    assert value(planted(list("abab"), {(2, 0): 0.4, (3, 1): 0.6}), "duplicate") == pytest.approx(0.5)
-    start = planted(["[CLS]", "a", "b", "c"], {(2, 1): 0.8, (3, 2): 0.4})
-    assert value(start, "previous_token") == pytest.approx(0.6)
-
-
-def test_special_tokens_are_nobodys_copies() -> None:
-    maps = planted(["[SEP]", "a", "[SEP]", "b"], {})
-    assert names(surface(maps, ["duplicate", "induction", "entropy"])) == ["entropy"]
 
 
 OTHERS = [*PATTERNS.values(), *CONFIDENCE.values(), *SYNTHETIC.values()]

@@ -158,12 +158,6 @@ def test_two_documents_by_hand() -> None:
     assert found.error()[0, 0, 0] == pytest.approx(math.sqrt(1 / 2 * ((without - without.mean()) ** 2).sum()))
     assert found.effective()[0, 0, 0] == pytest.approx(10**2 / (8**2 + 2**2))
     assert found.by_chance()[0, 0, 0] == 0.25
-    found = gather([one(0, 1.0, 4.0), one(0, 2.0, 4.0), one(1, 1.0, 2.0)], "document")
-    assert found.value()[0, 0, 0] == pytest.approx((3 / 8 + 1 / 2) / 2)
-    assert (found.n[0] == 2).all()
-    found = gather([one(0, 1.0, 4.0), one(0, 2.0, 4.0), one(1, 1.0, 2.0)], "segment")
-    assert found.value()[0, 0, 0] == pytest.approx((1 / 4 + 2 / 4 + 1 / 2) / 3)
-    assert (found.n[0] == 3).all()
 
 
 def test_one_document_has_no_error() -> None:

@@ -166,21 +166,6 @@ def test_newlines_are_not_punctuation(shared: Path) -> None:
 # Words
 
 
-def test_words_are_the_same_for_all_kinds(tokenizer: Any) -> None:
-    """White space and punctuation part words, whatever the pre-tokenizer knows."""
-    text = "The cat sat on the mat, (late) “well-known”  stories\nend."
-    words = "The cat sat on the mat , ( late ) “ well - known ” stories end ."
-    tokens = encode(tokenizer, text)
-    if tokens.offsets is None:
-        assert int(tokens.word_ids.max()) + 1 == len(words.split())
-        return
-    found = []
-    for number in range(int(tokens.word_ids.max()) + 1):
-        part = tokens.offsets[tokens.word_ids == number]
-        found.append(text[part[:, 0].min() : part[:, 1].max()].strip())
-    assert [word for word in found if word] == words.split()
-
-
 def test_words_of_bert_are_its_pre_tokenizers(shared: Path) -> None:
     with (shared / "data" / "text" / "wikitext2-valid.txt").open(encoding="utf-8") as file:
         for line in itertools.islice((line for line in file if line.strip()), 300):
@@ -412,17 +397,6 @@ def test_the_unknown_piece_is_a_piece() -> None:
 
 
 # Hard texts
-
-
-def test_hard_texts_go_through(tokenizer: Any) -> None:
-    tokens = encode(tokenizer, HARD, HARD)
-    assert tokens.ids.tolist() == tokenizer(HARD, HARD)["input_ids"]
-    if tokens.offsets is not None and tokens.sequence_ids is not None:
-        for number in (0, 1):  # every character that is no space or control has its piece
-            places = tokens.offsets[tokens.sequence_ids == number]
-            covered = {place for start, end in places.tolist() for place in range(start, end)}
-            missing = {HARD[place] for place in range(len(HARD)) if place not in covered}
-            assert all(unicodedata.category(character)[0] in "ZC" for character in missing)
 
 
 def test_nothing_is_cut_or_padded_and_no_one_warns(monkeypatch: pytest.MonkeyPatch) -> None:

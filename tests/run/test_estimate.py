@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,10 +10,6 @@ import pytest
 
 from headscope import corpora
 from headscope.analyses.compare.groups import run as compare_groups
-from headscope.analyses.compare.models import run as compare_models
-from headscope.analyses.links.coref.run import coreference
-from headscope.analyses.links.negation.run import negation
-from headscope.analyses.links.syntax.run import syntax
 from headscope.analyses.probes import run as probes
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
@@ -107,27 +101,6 @@ def test_sentences_from_here_and_there_or_together(demo: Model, monkeypatch: pyt
         told(monkeypatch, ahead, lambda tokens: seen.append(tokens) or 1.0, together=together)
     assert seen[2] > 10 * seen[5]
     assert seen[5] == 64 * 4
-
-
-@pytest.mark.slow
-def test_each_run_tells(demo: Model, shared: Path, tmp_path: Path) -> None:
-    """The options are those of the run, and the sample is run."""
-    trees = counted(shared, 6)
-    for line in (
-        syntax.estimate(demo, trees, rows="first", preset="clark2019", trees=False, seed=1, batch_size=4),
-        compare_models.estimate(demo, demo, trees, measures=["previous"], by="document"),
-    ):
-        assert re.fullmatch(
-            r"6 (sentence|input)s, [\d,]+ tokens: about \d+ s on cpu and \d\.\d GB of memory", line
-        )
-    with pytest.raises(InputError, match="rows: expected mean or first"):
-        syntax.estimate(demo, trees, rows="last")
-    documents = corpora.conllu(sorted((shared / "data" / "ontogum").glob("*.conllu"))[:2])
-    assert " sentences, " in coreference.estimate(demo, documents, limit=12, window=64, rows="mean")
-    path = tmp_path / "scopes.jsonl"
-    path.write_text(json.dumps({"words": ["Not", "me"], "cue": [0], "scope": [1]}) + "\n")
-    line = negation.estimate(demo, corpora.negations(path))
-    assert re.match(r"1 sentence, 4 tokens: about \d+ s", line)
 
 
 def test_groups_are_told_with_their_permutations_whatever_the_order(demo: Model, tmp_path: Path) -> None:

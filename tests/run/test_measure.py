@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -12,22 +11,19 @@ import numpy as np
 import pytest
 import torch
 import xarray as xr
-from torch import nn
 
 import headscope as hs
 from headscope.analyses.measure.run import measure
 from headscope.attention.one import capture
 from headscope.core.tokens import Tokens
 from headscope.corpora import Example
-from headscope.errors import InputError, RefusedError, RunError
+from headscope.errors import InputError, RunError
 from headscope.measures.choose import choose, surface
 from headscope.measures.dataset import names
 from headscope.measures.measure import selection
 from headscope.measures.sums import Documents
 from headscope.models import Model
-from headscope.runs.batches import cut
 from headscope.runs.options import COMMAND
-from headscope.runs.task import Task
 from tests.helpers.run_sample import Fails
 from tests.helpers.small_models import FAMILIES, small
 
@@ -185,28 +181,6 @@ def test_a_corpus_of_one_input_is_that_input(demo: Model) -> None:
 # --- what must not matter
 
 
-@pytest.mark.slow
-def test_blocks_add_up_to_the_corpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many blocks of whole documents give what one gives."""
-    monkeypatch.setattr("headscope.runs.batches.BLOCK", 32)
-    model = small("bert")
-    corpus = examples(inputs(*([6, 9, 4] * 60)), [place // 3 for place in range(180)])
-    task = Task(model, choose(["previous", "entropy", "sep"]))
-    parts = [task.block(block, None, block.open) for block in cut(corpus, 32)]
-    assert len(parts) > 4
-    documents = Documents(["previous", "entropy", "sep"])
-    for example in corpus:
-        found = task.run([example.tokens or Tokens([])])
-        documents.add(
-            example.document, found.tokens[0], found.layers, found.sums[0], found.chance[0], found.divisors[0]
-        )
-    whole, total = documents.close(), sum(parts[1:], parts[0])
-    calls = Counter({name: count for name, count in total.counts.items() if name.startswith("route ")})
-    assert total.counts - calls == whole.counts
-    np.testing.assert_allclose(total.value(), whole.value(), atol=1e-6)
-    np.testing.assert_allclose(total.error(), whole.error(), atol=1e-6)
-
-
 def test_the_model_is_left_as_it_was() -> None:
     model = small("bert")
     before = model.module.config._attn_implementation
@@ -229,14 +203,6 @@ def test_averages_over_documents() -> None:
     assert (found["entropy_n"] == 2).all()
     np.testing.assert_allclose(found["entropy_se"], abs(one["entropy"] - other["entropy"]) / 2, atol=1e-6)
     assert found["entropy"].attrs["by"] == "document"
-
-
-@pytest.mark.slow
-def test_chance_of_classes_is_their_share(demo: Model) -> None:
-    found = measure(demo, hs.corpora.builtin(), measures=["sep", "punctuation", "first"])
-    shares = json.loads(found.attrs["meta"])["corpus"]["shares"]
-    np.testing.assert_allclose(found["sep_chance"], shares["sep"], rtol=1e-9)
-    np.testing.assert_allclose(found["punctuation_chance"], shares["punctuation"], rtol=1e-9)
 
 
 @pytest.mark.slow
@@ -263,21 +229,6 @@ def test_the_description(demo: Model) -> None:
 def test_the_default_is_every_measure(demo: Model) -> None:
     found = measure(demo, hs.corpora.builtin(pack=48), limit=3)
     assert names(found) == [each.name for each in choose()]
-
-
-def test_half_precision() -> None:
-    model = small("bert")
-    corpus = examples(inputs(11, 7))
-    exact = measure(model, corpus, measures=["previous", "entropy"])
-    model.module.to(torch.bfloat16)
-    rough = measure(model, corpus, measures=["previous", "entropy"])
-    np.testing.assert_allclose(rough["previous"], exact["previous"], atol=0.1)
-    assert np.isfinite(rough["entropy"]).all()
-
-
-def test_progress_goes_to_stderr(demo: Model, capsys: pytest.CaptureFixture[str]) -> None:
-    measure(demo, hs.corpora.builtin(pack=48), measures=["entropy"], limit=3, progress=True)
-    assert capsys.readouterr().out == ""
 
 
 # --- what fails
@@ -317,19 +268,6 @@ def test_weights_that_are_not_finite_are_named() -> None:
 def test_a_measure_that_causal_models_do_not_have(stories: Model) -> None:
     with pytest.raises(InputError, match="next: a causal model does not see later tokens"):
         measure(stories, hs.corpora.builtin(), measures=["next"])
-
-
-def test_a_model_without_attention() -> None:
-    class Plain(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.embedding = nn.Embedding(60, 4)
-
-        def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
-            return self.embedding(input_ids)
-
-    with pytest.raises(RefusedError, match="no self-attention was seen"):
-        measure(Model(Plain(), name="plain"), examples(inputs(5)), measures=["entropy"])
 
 
 def test_chance_of_a_uniform_head_is_its_figure() -> None:

@@ -200,17 +200,6 @@ def test_other_files_are_refused(change: str, model: Model, tmp_path: Path) -> N
         measure(model, corpora.text(path, pack=32), measures=WANTED, resume=tmp_path / "run")
 
 
-def test_parts_of_other_inputs_do_not_merge(model: Model, tmp_path: Path) -> None:
-    path = tmp_path / "a.txt"
-    for number in (1, 2):
-        text(path)
-        path.write_text(path.read_text(encoding="utf-8") + "x\n" * number, encoding="utf-8")
-        corpus = corpora.text(path, pack=32)
-        measure(model, corpus, measures=WANTED, shard=f"{number}/2", part=tmp_path / f"{number}.nc")
-    with pytest.raises(InputError, match=r"1.nc: not of the same inputs as \S*2.nc: fingerprint: expected"):
-        measure.merge([tmp_path / "2.nc", tmp_path / "1.nc"])
-
-
 def test_what_documents_look_like_is_said_once(model: Model, tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text(lines(30, every=1000), encoding="utf-8")

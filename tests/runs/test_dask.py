@@ -5,8 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
@@ -182,43 +180,6 @@ def test_a_worker_killed_when_its_result_is_to_be_fetched(
     plain = measure(model, corpus(90), measures=["previous"])
     same(measure(model, corpus(90), measures=["previous"], engine=client), plain)
     assert killed
-
-
-SCRIPT = """
-import sys, headscope.runs.batches
-sys.path[:0] = {path!r}
-from tests.helpers.run_sample import bert, corpus, slow, WANTED
-from headscope.analyses.measure.run import measure
-from headscope.engines import Dask
-from headscope.runs.checkpoint import Folder
-headscope.runs.batches.BLOCK = 4
-Folder.__init__.__kwdefaults__["every"] = 0.0
-measure(bert(), corpus(120), measures=[*WANTED, slow(0.0, {place!r})], resume={place!r}, engine=Dask({address!r}))
-"""
-
-
-def test_a_client_that_is_killed_and_one_process_that_goes_on(
-    model: Model, cluster: Any, tmp_path: Path
-) -> None:
-    """It is ended in the midst of a block, once two checkpoints are kept, and the cluster is there for the next."""
-    place = tmp_path / "run"
-    script = SCRIPT.format(path=sys.path, place=str(place), address=cluster.scheduler_address)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
-    process = subprocess.Popen([sys.executable, "-c", script], env=environment)
-    until(lambda: len(list(place.glob("span-*"))) >= 2)
-    process.kill()
-    process.wait()
-    (tmp_path / "go").touch()
-    done = len([*place.glob("span-*")])
-    assert 1 < done < 20
-    measures = [*WANTED, slow(0.0)]
-    plain = measure(model, corpus(120), measures=measures)
-    same(measure(model, corpus(120), measures=measures, resume=place), plain)
-    with distributed.Client(cluster) as client:
-        same(
-            measure(model, corpus(), measures=WANTED, engine=client),
-            measure(model, corpus(), measures=WANTED),
-        )
 
 
 @pytest.mark.filterwarnings("ignore:worker tcp:headscope.errors.HeadscopeWarning")

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -123,28 +122,6 @@ def test_a_corpus_that_has_grown_goes_on_where_its_last_block_is_the_same(
         run(corpus(15), resume=tmp_path / "cut")
     run(corpus(8), resume=tmp_path / "whole")
     same(run(corpus(14), resume=tmp_path / "whole"), run(corpus(14)))
-
-
-@pytest.mark.slow
-def test_inputs_of_a_cut_document_that_fail_are_left_out(
-    model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A whole block in the midst of a document, too: what is left of the document is still one."""
-    monkeypatch.setattr("headscope.runs.long.WINDOWS", 2)
-    documents = [each.document for each in long_documents()]
-    bad = [
-        replace(example, document=each)
-        for example, each in zip(corpus(len(documents), bad=range(8, 16)), documents, strict=True)
-    ]
-    run = functools.partial(measure, failing(model), measures=WANTED, skip_failures=True, batch_size=3)
-    with pytest.warns(HeadscopeWarning, match=r"left out: corpus.txt:\d+: the model failed"):
-        found = run(bad)
-    meta = json.loads(found.attrs["meta"])
-    assert (meta["corpus"]["documents"], meta["failures"]["count"]) == (4, 8)
-    for number in (1, 2):
-        with pytest.warns(HeadscopeWarning, match="left out") if number == 2 else nullcontext():
-            run(bad, shard=f"{number}/2", part=tmp_path / f"{number}.nc")
-    same(measure.merge([tmp_path / "2.nc", tmp_path / "1.nc"]), found)
 
 
 def test_a_part_is_the_result_of_its_blocks(model: Model, tmp_path: Path) -> None:
