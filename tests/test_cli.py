@@ -150,18 +150,6 @@ def test_view_beside_another_model(typed: Typed, monkeypatch: pytest.MonkeyPatch
     assert [float(found[1]) / 96 for found in widths if found] == pytest.approx([3.3, 5], abs=0.01)
 
 
-@pytest.mark.slow
-def test_report(typed: Typed, text: Path, tmp_path: Path) -> None:
-    out = tmp_path / "report.html"
-    sections = ("--sections", "figures,roles,cards,table")
-    said = typed("report", text, "-o", out, *sections, "--title", "</script><b>title")
-    assert str(out) in said.out
-    assert "section roles is left out: 1.9 effective documents, where a test needs 5" in said.err
-    page = out.read_text(encoding="utf-8")
-    assert "</script><b>title" not in page
-    assert len(page) < 3_000_000
-
-
 def test_the_help_of_a_command_fits_a_screen_and_help_all_describes_every_option(typed: Typed) -> None:
     for words, command in each_command(commands()):
         lines = typed(*words, "--help").out.splitlines()

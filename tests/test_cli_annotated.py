@@ -108,17 +108,6 @@ def test_syntax_writes_all_heads(typed: Typed) -> None:
         assert {"tree UAS", "tree UUAS"} <= set(dataset["relation"].values)
 
 
-def test_other_formats_and_the_preset(typed: Typed) -> None:
-    """`word head-relation` lines by name and by --format; the preset's offsets and first pieces."""
-    common = ("--least", 1, "--json", "--preset", "clark2019")
-    rows = typed("syntax", "pairs.txt", *common, "--meta", "meta.json").rows
-    assert rows[0]["n"] == 6
-    options = json.loads(Path("meta.json").read_text())["options"]
-    assert (options["rows"], options["preset"]) == ("first", "clark2019")
-    assert typed("syntax", "data.tsv", "--format", "word-heads", *common).rows == rows
-    assert {row["relation"] for row in typed("syntax", "d.v4_gold_conll", *common).rows} >= {"dep", "root"}
-
-
 said_not_raised = pytest.mark.filterwarnings("always::headscope.errors.HeadscopeWarning")
 
 
@@ -306,15 +295,3 @@ def test_an_estimate_and_nothing_else(typed: Typed, arguments: list[str]) -> Non
     assert len(found.out.splitlines()) == 1
     assert "of memory" in found.out
     assert not Path("none.csv").exists()
-
-
-def test_measure_reads_conllu(typed: Typed) -> None:
-    """By suffix and by --format: the words of the treebank, tagged."""
-    names = ("previous", "to_noun")
-    common = ("--measures", ",".join(names), "--json", "--meta", "meta.json")
-    rows = typed("measure", "trees.conllu", *common).rows
-    assert {row["measure"] for row in rows} == set(names)
-    counted = json.loads(Path("meta.json").read_text())["corpus"]
-    assert (counted["examples"], counted["words"]) == (2, 8)
-    Path("data.tsv").write_text(TREES, encoding="utf-8")
-    assert typed("measure", "data.tsv", "--format", "conllu", *common).rows == rows

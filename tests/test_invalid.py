@@ -44,16 +44,3 @@ def test_files_are_refused() -> None:
 
     golden.check("invalid.txt", "# ", refused)
     assert asked == {path.name for path in FOLDER.iterdir()}
-
-
-def test_a_missing_file_and_a_directory(tmp_path: Path) -> None:
-    for make in (corpora.text, corpora.jsonl):
-        with pytest.raises(CorpusError) as error:
-            make(tmp_path / "none.txt")
-        assert str(error.value) == f"{tmp_path}/none.txt: expected a file, found nothing there"
-        with pytest.raises(CorpusError) as error:
-            make(tmp_path)
-        assert re.fullmatch(
-            rf"{tmp_path}: expected files that end in [a-z., ]+, found no files that are not hidden",
-            str(error.value),
-        )

@@ -57,13 +57,6 @@ def test_many_chunks_and_partners() -> None:
     )
 
 
-def test_by_hand() -> None:
-    weights = torch.tensor([[[1.0, 0.0]], [[0.5, 0.5]]], dtype=torch.float64)
-    entropy = -(0.75 * math.log(0.75) + 0.25 * math.log(0.25))
-    assert jensen_shannon(weights)[0, 1] == pytest.approx(entropy - math.log(2) / 2, abs=1e-15)
-    assert jensen_shannon(weights)[0, 1] == pytest.approx(0.2158, abs=5e-5)
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_the_same_heads_and_heads_with_no_key_in_common(dtype: torch.dtype) -> None:
     same = torch.tensor(draw_rows(3, 1, 50, 60), dtype=dtype).expand(4, -1, -1)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import torch
 from torch.nn import functional
 
 from headscope.attention.objective import natural
-from headscope.attention.one import prepare
 from headscope.models.model import Model
 from tests.helpers.families import build, family
 
@@ -61,17 +59,3 @@ def test_a_classifier() -> None:
     with torch.no_grad():
         expected = model.module(**inputs).logits.max()
     assert number(model, inputs) == (pytest.approx(float(expected)), "the largest logit")
-
-
-def test_the_two_texts_of_a_pair(demo) -> None:
-    axes, ready = prepare(demo, "leaves fall in autumn", "autumn is red", None, None)
-    with torch.no_grad():
-        hidden = demo.module(**ready).last_hidden_state[0].numpy()
-    sides = np.asarray(axes["self"].sequence_ids)
-    first, second = (hidden[sides == side].mean(0) for side in (0, 1))
-    cosine = first @ second / np.linalg.norm(first) / np.linalg.norm(second)
-    found, name = number(demo, ready, axes)
-    assert (found, name) == (
-        pytest.approx(float(cosine), abs=1e-5),
-        "the cosine of the two texts read together",
-    )

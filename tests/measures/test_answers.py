@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import headscope as hs
-from headscope.corpora import Corpus, Example
+from headscope.corpora import Example
 from headscope.errors import InputError
 from headscope.measures.choose import surface
 from headscope.measures.dataset import description, names
@@ -82,27 +82,6 @@ def test_answers_of_a_model_by_a_loop_over_its_own_maps() -> None:
                     share.append(sum(rows[query, key] for key in range(start, end)))
             for name, share in zip(ANSWERS, shares, strict=True):
                 np.testing.assert_allclose(found[name].values[layer, head], np.mean(share), atol=1e-5)
-
-
-def test_a_corpus_of_pictures_with_a_question(llava: Model) -> None:
-    """What a run over a corpus says is the mean over the words of all its inputs."""
-    photos = [PHOTO, PHOTO[::-1], PHOTO[:, ::-1]]
-    examples = [
-        Example(image=each, text="What is on it?", document=place) for place, each in enumerate(photos)
-    ]
-    measured = hs.measure(llava, Corpus("a few", lambda: iter(examples)), measures=["answers", "locality"])
-    maps: list[Any] = [hs.capture(llava, "What is on it?", image=each) for each in photos]
-    for name in ("to_image", "to_question", "locality"):
-        own = np.mean([surface(each["language"], [name])[name].values for each in maps], 0)
-        np.testing.assert_allclose(measured[name], own, atol=1e-5)
-    assert "to_written" in description(measured)["absent"]
-    assert (measured["to_image_documents"] == 3).all()
-    usual = hs.measure(llava, hs.corpora.images(photos, text="What is on it?"))
-    assert names(usual)[:3] == ["to_image", "to_question", "distance_pixels"]
-    np.testing.assert_allclose(usual["to_image"], measured["to_image"], rtol=1e-6)  # beside other measures
-    alone = hs.measure(llava, hs.corpora.images(photos))  # of the part that looks at pictures
-    assert names(alone)[:1] == ["distance_pixels"]
-    assert "cls" in names(alone)
 
 
 def test_what_a_model_wrote_about_many_pictures_is_measured_as_its_maps_say(llava: Model) -> None:

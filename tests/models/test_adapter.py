@@ -134,21 +134,6 @@ def test_workers_load_the_adapter_too(base: Path, adapter: Path) -> None:
     )
 
 
-def test_a_classifier_that_was_trained_beside_it(tmp_path: Path) -> None:
-    needs("peft")
-    torch.manual_seed(0)
-    settings = {"vocab_size": len(byte_level()), "hidden_size": 32, "intermediate_size": 48, "num_labels": 3}
-    config = transformers.BertConfig(**settings, num_hidden_layers=2, num_attention_heads=4)
-    module = transformers.BertForSequenceClassification(config).eval()
-    saved(module, tmp_path / "base")
-    wrapped = trained(module, lora(target_modules=["query"], task_type="SEQ_CLS"))
-    wrapped.save_pretrained(tmp_path / "tuned")
-    model = hs.load(tmp_path / "base", adapter=tmp_path / "tuned")
-    ids = torch.tensor(model.encode(TEXT).ids)[None]
-    with torch.no_grad():
-        torch.testing.assert_close(model.module(ids).logits, wrapped(ids).logits)
-
-
 def of_another_family() -> Any:
     module = transformers.GPT2LMHeadModel(transformers.GPT2Config(n_layer=1, n_embd=16, n_head=2))
     return trained(module, lora(target_modules=["c_attn"], fan_in_fan_out=True))

@@ -16,7 +16,6 @@ from headscope import contribution, corpora
 from headscope.errors import InputError
 from headscope.models import Model
 from headscope.runs import batches
-from headscope.runs import task as passes
 from headscope.runs.identity import weights
 from tests.helpers.presence import needs
 from tests.helpers.small_models import save_llama
@@ -165,19 +164,6 @@ def test_the_untrained_self_of_a_model_is_left_out_of_its_report(
     alone = page(whole, "probes")
     assert f"{left_out}: that is a second model of 0.0 GB" in alone
     assert "The re-initialised network is left out: that is a second model" in alone
-
-
-def test_each_input_of_a_large_model_has_its_gradients_alone(
-    whole: Model, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    together: Any = hs.measure(whole, LINES, measures=["gradients"])
-    inputs = [whole.encode(TEXT)] * 3
-    assert passes.parts(whole, inputs) == [slice(0, 3)]
-    monkeypatch.setattr(passes, "LARGE", 100)
-    assert passes.parts(whole, inputs) == [slice(0, 1), slice(1, 2), slice(2, 3)]
-    alone: Any = hs.measure(whole, LINES, measures=["gradients"])
-    for name in together:
-        np.testing.assert_allclose(together[name], alone[name], rtol=1e-4, atol=1e-6)
 
 
 def test_batches_of_a_large_model_are_smaller(whole: Model, monkeypatch: pytest.MonkeyPatch) -> None:

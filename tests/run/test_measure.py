@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,12 +20,10 @@ from headscope.corpora import Example
 from headscope.errors import InputError, RunError
 from headscope.measures.choose import choose, surface
 from headscope.measures.dataset import names
-from headscope.measures.measure import selection
-from headscope.measures.sums import Documents
 from headscope.models import Model
 from headscope.runs.options import COMMAND
 from tests.helpers.run_sample import Fails
-from tests.helpers.small_models import FAMILIES, small
+from tests.helpers.small_models import small
 
 REFERENCE = {
     "self": "current",
@@ -62,48 +60,6 @@ def examples(tokens: Sequence[Tokens], documents: Sequence[int] | None = None) -
     ]
 
 
-def from_maps(
-    model: Model, corpus: Sequence[Example], wanted: list[str], sight: Callable[[int, int], np.ndarray]
-) -> xr.Dataset:
-    """The same figures from whole maps, one input at a time. `sight(layer, tokens)` is what a row may see."""
-    chosen = choose(wanted)
-    gathered = Documents(wanted)
-    from headscope.measures.choose import row_statistic
-    from headscope.measures.dataset import dataset
-
-    for example in corpus:
-        ids = torch.tensor(example.tokens.ids)[None]
-        module = model.module.get_encoder() if model.encoder_decoder else model.module
-        own = Model(module, name="own")
-        maps = capture(own, inputs={"input_ids": ids, "attention_mask": torch.ones_like(ids)})
-        rows, divisors = selection(chosen, example.tokens, model.causal)
-        count = len(example.tokens)
-        uniform = np.stack(
-            [sight(layer, count) / sight(layer, count).sum(-1, keepdims=True) for layer in range(len(maps))]
-        )
-
-        def sums(weights: np.ndarray, rows: np.ndarray = rows, tokens: Tokens = example.tokens) -> np.ndarray:
-            return np.stack(
-                [
-                    row_statistic(m, weights, tokens, 0.0, np.ones(1)) @ row
-                    for m, row in zip(chosen, rows, strict=True)
-                ]
-            )
-
-        gathered.add(
-            example.document, example.tokens, maps.index, sums(maps.weights), sums(uniform), divisors
-        )
-    return dataset(gathered.close(), chosen, causal=model.causal)
-
-
-def full(_: int, count: int) -> np.ndarray:
-    return np.ones((count, count))
-
-
-def lower(_: int, count: int) -> np.ndarray:
-    return np.tril(np.ones((count, count)))
-
-
 def same(found: xr.Dataset, truth: xr.Dataset, atol: float) -> None:
     assert names(found) == names(truth)
     for name in found.data_vars:
@@ -132,39 +88,6 @@ def test_the_preset_gives_the_published_figures(demo: Model, shared: Path) -> No
 
 
 # --- against whole maps
-
-
-def window(_: int, count: int) -> np.ndarray:
-    return np.tril(np.ones((count, count))) * (1 - np.tril(np.ones((count, count)), -4))
-
-
-SIGHTS: dict[str, Callable[[int, int], np.ndarray]] = {
-    **dict.fromkeys(("bert", "t5"), full),
-    **dict.fromkeys(("llama", "gpt2", "gptj", "bloom"), lower),
-    "mistral": window,
-    "gpt_oss": lambda layer, count: lower(layer, count) if layer == 1 else window(layer, count),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", FAMILIES)
-def test_figures_are_those_of_whole_maps(kind: str) -> None:
-    """Fused, padded and batched, with grouped queries, windows, sinks, biases, traced: as from maps one by one."""
-    sight = SIGHTS[kind]
-    model = small(kind, **FAMILIES[kind])
-    if kind != "gpt_oss":  # its experts have no float64
-        model.module.double()  # large random weights make float32's unit larger with each layer
-    corpus = examples(inputs(25, 5, 11, 8, 1, 9, 11), [0, 0, 1, 1, 2, 3, 3])
-    wanted = [
-        "previous", "current", "offset-3", "first", "sep", "rest_sep", "punctuation", "entropy",
-        "largest", "to_user",
-    ]  # fmt: skip
-    if not model.causal:
-        wanted += ["next", "entropy_first", "sep_sep"]
-    truth = from_maps(model, corpus, wanted, sight)
-    for batch_size in (1, 4):  # alone there is no padding and no mask
-        found = measure(model, corpus, measures=wanted, batch_size=batch_size)
-        same(found, truth, 1e-5 if kind == "gpt_oss" else 1e-7)  # some take softmax and rotations in float32
 
 
 def test_a_corpus_of_one_input_is_that_input(demo: Model) -> None:

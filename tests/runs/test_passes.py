@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 
 import headscope as hs
+from headscope.attention.neurons import norms
 from headscope.attention.objective import hidden, objective
 from headscope.core.tokens import Tokens
 from headscope.errors import InputError, RefusedError
@@ -97,43 +97,8 @@ def test_gradients_equal_autograd_through_the_eager_model(name: str) -> None:
     assert np.isnan(found.chance).all()
 
 
-def transformed(module: torch.nn.Module, ids: Tensor) -> list[np.ndarray]:
-    """``f(x) = (x W_V + b_V) W_O`` of each BERT layer and head, ``[head key dim]``, straight from its weights."""
-    hiddens = module(input_ids=ids, output_hidden_states=True).hidden_states
-    found: list[np.ndarray] = []
-    for x, layer in zip(hiddens, module.encoder.layer, strict=False):
-        value, out = layer.attention.self.value, layer.attention.output.dense
-        heads = module.config.num_attention_heads
-        size = module.config.hidden_size // heads
-        each: list[Tensor] = []
-        for head in range(heads):
-            own = slice(head * size, (head + 1) * size)
-            v = x[0] @ value.weight[own].T + value.bias[own]
-            each.append(v @ out.weight[:, own].T)
-        found.append(torch.stack(each).detach().numpy())
-    return found
-
-
-def test_norms_equal_a_plain_implementation() -> None:
-    module = build(family("BERT"))
-    corpus = inputs(9, 12)
-    found = Task(Model(module), choose([f"norm_{each}" for each in NAMES])).run(corpus)
-    for place, tokens in enumerate(corpus):
-        ids = torch.tensor(np.array(tokens.ids))[None]
-        maps = module(input_ids=ids, output_attentions=True).attentions
-        shares: list[np.ndarray] = []
-        for alpha, f in zip(maps, transformed(module, ids), strict=True):
-            norms = np.zeros(alpha.shape[1:])
-            for head, query, key in np.ndindex(*norms.shape):
-                norms[head, query, key] = np.linalg.norm(alpha[0, head, query, key].item() * f[head, key])
-            shares.append(norms / norms.sum(-1, keepdims=True))
-        expected = by_hand(np.stack(shares), tokens, False)
-        np.testing.assert_allclose(found.sums[place], expected, atol=2e-5)
-    assert np.isnan(found.chance).all()
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["GPT-2", "Llama", "gpt-oss", "T5", "DeBERTa-v2", "BLOOM"])
+@pytest.mark.parametrize("name", ["BERT", "GPT-2", "Llama", "gpt-oss", "T5", "DeBERTa-v2", "BLOOM"])
 def test_norms_are_shares_that_padding_does_not_change(name: str) -> None:
     model = Model(build(family(name)))
     corpus = inputs(9, 12)
@@ -142,6 +107,11 @@ def test_norms_are_shares_that_padding_does_not_change(name: str) -> None:
     for place, tokens in enumerate(corpus):
         alone = task.run([tokens])
         np.testing.assert_allclose(together.sums[place], alone.sums[0], atol=2e-5)
+        if not model.encoder_decoder:
+            whole = np.stack(norms(model, inputs={"input_ids": np.array(tokens.ids)[None]})["self"])
+            shares = whole / whole.sum(-1, keepdims=True)
+            expected = by_hand(shares, tokens, model.causal, ["to_sep", "previous"])
+            np.testing.assert_allclose(alone.sums[0], expected, atol=2e-5)
     everything = [
         Tokens(each.pieces, ids=each.ids, classes={"sep": np.ones(len(each), bool)}) for each in corpus
     ]
@@ -164,6 +134,10 @@ def test_the_parts_of_a_batch_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> 
     whole = task.run(corpus)
     monkeypatch.setattr(passes, "GRADIENT_WEIGHTS", 1)
     assert passes.parts(model, corpus) == [slice(place, place + 1) for place in range(4)]
+    monkeypatch.setattr(passes, "GRADIENT_WEIGHTS", 10**9)
+    assert passes.parts(model, corpus) == [slice(0, 4)]
+    monkeypatch.setattr(passes, "LARGE", 100)
+    assert len(passes.parts(model, corpus)) == 4  # of a large model each input is alone
     apart = task.run(corpus)
     np.testing.assert_allclose(whole.sums, apart.sums, atol=1e-5)
     assert np.isfinite(whole.chance[:, 1]).all()
