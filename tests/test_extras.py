@@ -61,20 +61,6 @@ def test_extras_are_what_the_project_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("xarray", "xarray is not installed: pip install 'headscope[corpus]'"),
-        ("pyarrow", "pyarrow is not installed: pip install 'headscope[files]'"),
-    ],
-)
-def test_a_library_of_an_extra_is_missing(name: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(InputError) as found:
-        lazy.module(name)
-    assert str(found.value) == said
-
-
-@pytest.mark.parametrize(
     ("library", "extra", "words"),
     [
         ("py_mini_racer", "figures", ["measure", "--figure", "a.svg"]),

@@ -84,7 +84,7 @@ def test_family_is_followed_from_product_to_weights(family: Family) -> None:
         del left[best]
 
 
-@families
+@off_interface
 def test_family_gives_the_same_output_and_is_left_as_found(family: Family) -> None:
     model, inputs = built(family), family.inputs
     expected, before = logits(run(model, inputs)), state(model)

@@ -43,28 +43,9 @@ def value(maps: hs.AttentionMaps, name: str) -> float:
     return surface(maps, [name])[name].item()
 
 
-def test_same_word_in_the_other_sentence_by_hand() -> None:
-    pieces = ["[CLS]", "cats", "sleep", "[SEP]", "Cats", "!", "[SEP]"]
-    maps = planted(pieces, {(1, 4): 0.5, (4, 1): 0.1})
-    assert value(maps, "same_word_other") == pytest.approx(0.3)
-    assert "same_word" not in names(
-        surface(maps, ["same_word", "entropy"])
-    )  # none comes twice in one sentence
-
-
 def test_punctuation_is_no_word() -> None:
     maps = planted(["a", ",", "b", ",", "c"], {})
     assert names(surface(maps, ["same_word", "entropy"])) == ["entropy"]
-
-
-def test_related_words_by_hand() -> None:
-    assert value(planted(["they", "walk", "and", "walked"], {(1, 3): 0.6, (3, 1): 0.2}), "related_word") == (
-        pytest.approx(0.4)
-    )
-    first = planted(["walk", "and", "walked"], {(0, 2): 0.6, (2, 0): 0.2})
-    assert value(first, "related_word") == pytest.approx(0.4)
-    pair = planted(["[CLS]", "walk", "[SEP]", "walked", "[SEP]"], {(1, 3): 0.6, (3, 1): 0.2})
-    assert value(pair, "related_word_other") == pytest.approx(0.4)
 
 
 @pytest.mark.parametrize(
@@ -82,21 +63,6 @@ def test_related_words_by_hand() -> None:
 def test_what_is_related(one: str, other: str, related: bool) -> None:
     assert are_related(one, other) is related
     assert are_related(other, one) is related
-
-
-def test_sentences_by_hand() -> None:
-    one = planted(["[CLS]", "a", "b", "[SEP]"], {(1, 1): 0.1, (1, 2): 0.3, (2, 1): 0.4, (2, 2): 0.2})
-    assert value(one, "own_sentence") == pytest.approx(0.5)
-    assert names(surface(one, ["own_sentence", "other_sentence"])) == ["own_sentence"]
-    two = planted(["[CLS]", "a", "[SEP]", "b", "[SEP]"], {(1, 3): 0.2, (3, 1): 0.6})
-    assert value(two, "other_sentence") == pytest.approx(0.4)
-
-
-def test_bag_of_words_by_hand() -> None:
-    maps = planted(["[CLS]", "a", "b", "[SEP]"], {(1, 1): 0.3, (1, 2): 0.3, (2, 1): 1.0})
-    assert value(maps, "bag_of_words") == pytest.approx(0.55)
-    causal = planted(list("abc"), {}, causal=True)  # uniform over what is seen
-    assert value(causal, "bag_of_words") == pytest.approx(1.0)
 
 
 def test_sinks_by_hand_and_in_long_inputs_only() -> None:

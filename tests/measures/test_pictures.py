@@ -33,25 +33,6 @@ def value(of: hs.AttentionMaps, name: str) -> float:
     return surface(of, [name])[name].item()
 
 
-def test_distance_by_hand() -> None:
-    axis = hs.Grid(1, 3, ["[CLS]"], picture(30, 10))
-    itself = np.eye(4)
-    itself[2] = [0.2, 0.2, 0.1, 0.5]
-    assert value(maps(itself, axis), "distance_pixels") == pytest.approx(8.75 / 3)
-    assert value(maps(itself, axis), "distance_share") == pytest.approx(8.75 / 3 / np.hypot(30, 10))
-
-
-def test_neighbours_rows_and_columns_by_hand() -> None:
-    line = hs.Grid(1, 4, picture=picture(40, 10))
-    rows = np.eye(4)
-    rows[0] = [0.3, 0.2, 0.4, 0.1]
-    assert value(maps(rows, line), "locality") == pytest.approx((0.5 + 3) / 4)
-    square = hs.Grid(2, 2, picture=picture(20, 20))
-    rows[0] = [0.3, 0.4, 0.2, 0.1]
-    assert value(maps(rows, square), "same_row") == pytest.approx(0.4 / 4)
-    assert value(maps(rows, square), "same_column") == pytest.approx(0.2 / 4)
-
-
 def test_merged_patches_are_neighbours_where_they_touch() -> None:
     """Four small patches left of a large one: the two beside it touch it, the two at the edge do not."""
     boxes = [[0, 0, 5, 5], [5, 0, 10, 5], [0, 5, 5, 10], [5, 5, 10, 10], [10, 0, 20, 10]]

@@ -31,15 +31,6 @@ def sound(seconds: float) -> hs.Sound:
     return hs.Sound(np.zeros(round(1000 * seconds), np.float32), 1000)
 
 
-def test_measures_by_hand() -> None:
-    rows = np.eye(3)
-    rows[0] = [0.5, 0.3, 0.2]
-    frames = hs.Frames(3, 0.02)
-    assert value(maps(rows, frames), "diagonality") == pytest.approx((0.65 + 1 + 1) / 3)
-    assert value(maps(rows, frames), "distance_seconds") == pytest.approx(0.014 / 3)
-    assert value(maps(rows, hs.Frames(3, 0.06)), "locality_seconds") == pytest.approx((0.8 + 1 + 1) / 3)
-
-
 def test_five_frames_of_20_ms_are_near() -> None:
     rows = np.full((12, 12), 1 / 12)
     seen = [min(query, 5) + 1 + min(11 - query, 5) for query in range(12)]
@@ -69,12 +60,6 @@ def test_uniform_attention_is_chance_and_the_diagonal_is_1(count: int, seconds: 
     for name in names(even):
         assert even[name].item() == pytest.approx(even[f"{name}_chance"].item())
         assert itself[name].item() == pytest.approx(0.0 if name == "distance_seconds" else 1.0)
-
-
-def test_the_farthest_frame_has_no_diagonality() -> None:
-    rows = np.zeros((5, 5))
-    rows[:3, 4] = rows[3:, 0] = 1
-    assert value(maps(rows, hs.Frames(5, 0.02)), "diagonality") == pytest.approx(0.0)
 
 
 def test_longer_frames_have_longer_distances_and_the_same_diagonality() -> None:

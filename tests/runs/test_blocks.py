@@ -175,13 +175,6 @@ def test_what_reading_tells_is_that_of_the_whole(model: Model, tmp_path: Path) -
     assert meta["corpus"]["documents"] == 20
 
 
-def test_a_document_of_several_blocks_is_one(model: Model, tmp_path: Path) -> None:
-    corpus = long_text(tmp_path / "a.txt")
-    found = measure(model, corpus, measures=WANTED)
-    assert (tmp_path / "a.txt").stat().st_size > 4 * SIZE * BYTES
-    assert json.loads(found.attrs["meta"])["corpus"]["documents"] == corpus.counts.documents == 2 + 1 + 3
-
-
 def test_unknown_pieces_end_a_run_wherever_they_are(model: Model, tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text(lines(12) + "\n" + "\n".join(["\U0001f9ff " * 12] * 30), encoding="utf-8")

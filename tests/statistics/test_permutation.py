@@ -41,14 +41,6 @@ def test_errors_and_effects_are_those_of_scipy(seed: int) -> None:
     assert found.n_second.tolist() == [8] * 6
 
 
-def test_a_worked_example() -> None:
-    values = np.array([[1.0], [3.0], [2.0], [6.0]])
-    found = differences(values, Design(np.array([False, False, True, True]), apart(4)))
-    assert (found.first[0], found.second[0], found.difference[0]) == (2.0, 4.0, -2.0)
-    assert found.se[0] == pytest.approx(np.sqrt(2 / 2 + 8 / 2))  # variances 2 and 8
-    assert found.effect[0] == pytest.approx(-2 / np.sqrt(5) * (1 - 3 / 7))
-
-
 def test_documents_are_clusters() -> None:
     """Copies of an input in its document change nothing: three times the inputs, the same error and the same p."""
     values, second = drawn(1)
