@@ -71,7 +71,9 @@ def test_measure_writes_a_table_and_figures(typed: Typed, text: Path, tmp_path: 
     table = pd.read_csv(out, dtype={"paper": str})
     assert list(table.columns)[:7] == ["layer", "head", "paper", "measure", "value", "se", "n"]
     assert set(table["measure"]) == {"previous", "offset-2"}
-    assert [row["value"] for row in typed(*words, "--json").rows] == pytest.approx(table["value"].tolist())
+    assert [row["value"] for row in typed(*words, "--json").rows] == pytest.approx(
+        table["value"].tolist(), abs=1e-8
+    )
     meta = json.loads((tmp_path / "meta.json").read_text())
     assert meta["model"]["name"] == "all-MiniLM-L6-v2"
     assert meta["corpus"]["documents"] == 2
