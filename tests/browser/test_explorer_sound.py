@@ -104,17 +104,6 @@ def test_a_stretch_is_shown_closer(open_page: Callable[..., Any]) -> None:
     assert page.locator(".snd .spoken bdi").all_inner_texts() == ["so", "it", "was"]
 
 
-def test_the_silence_behind_a_sound_is_told_and_shown_on_request(open_page: Callable[..., Any]) -> None:
-    page = open_page(shown(cross(10.0), heads=[2], pin=("from", 1)))
-    assert "on the silence after the sound, which is not shown" in page.locator(".snd .sub").inner_text()
-    page.get_by_role("button", name="all 10 s that the model hears").click()
-    fragment(page, "span=0,10")
-    page.wait_for_selector(".hx:not([data-busy])")
-    said = page.locator(".snd .sub").inner_text()
-    assert said.startswith("␣so: most at 9.98–10.00 s")
-    assert "not shown" not in said
-
-
 def told(page: Any, holds: str) -> None:
     """Wait until the time that is told is so."""
     page.wait_for_function(f"() => (text => {holds})(document.querySelector('.snd .told').textContent)")

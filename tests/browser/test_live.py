@@ -223,19 +223,6 @@ def test_the_address_keeps_what_is_asked(served: str, tab: Callable[..., Any]) -
     assert other.locator(".live").get_attribute("data-theme") == "dark"
 
 
-def test_two_tabs_have_an_input_each(served: str, tab: Callable[..., Any]) -> None:
-    first, second = tab(served), tab(served)
-    type_in(first, "One text.", "")
-    type_in(second, "Another text, longer.", "")
-    type_in(first, "One text again.", "")
-    assert pieces(first) == ["[CLS]", "one", "text", "again", ".", "[SEP]"]
-    assert "longer" in pieces(second)
-    second.keyboard.press("Escape")
-    second.locator(".hx").press("ArrowDown")  # a layer of its own input, whose maps the server still has
-    settle(second)
-    assert "longer" in pieces(second)
-
-
 def test_layers_of_a_long_text_come_when_they_are_looked_at(served: str, tab: Callable[..., Any]) -> None:
     page = tab(f"{served}#layer=0&heads=0")
     type_in(page, "word " * 360, "")

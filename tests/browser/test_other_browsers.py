@@ -141,6 +141,10 @@ def test_an_explorer_opens_and_draws(page: Page):
     assert page.run("() => document.documentElement.scrollWidth - innerWidth") <= 0
     inter = "(named) => document.fonts.check(`13px ${named}`) && [...document.fonts].some((one) => one.status === 'loaded')"
     assert page.run(inter, "Inter"), "the page's own font"
+    page.click("[aria-label^='Theme']")
+    page.until("() => document.querySelector('.hx').dataset.theme === 'dark'")
+    paper = "() => getComputedStyle(document.querySelector('.hx')).backgroundColor"
+    assert page.run(paper) == "rgb(15, 18, 20)"
 
 
 def test_a_click_on_the_grid_opens_the_head_and_back_returns(page: Page):

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import xml.etree.ElementTree as ET
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
-import transformers
 
 import headscope as hs
 from headscope.analyses.reproduce import Typed
 from headscope.models import Model
 from tests.helpers.pages import saved, table
-from tests.helpers.small_tokenizers import roberta
 from tests.helpers.unfold import unfolded
 
 pytestmark = pytest.mark.browser
@@ -142,21 +137,6 @@ def test_figures_of_one_side_say_whose_they_are(open_page: Any, html: str) -> No
     )
     assert ranks.locator("h3:not([hidden] *)").all_inner_texts() == titles
     assert ranks.locator(".mrow:first-child .val").all_inner_texts() == [found["A"], found["B"]]
-    choose(page, "A − B")
-    page.locator(".enlarge").click()
-    page.wait_for_function("() => document.querySelector('.hx').classList.contains('wide')")
-    measure = page.locator(".explorer .gridpane select")
-    assert measure.locator("option").all_inner_texts()[1] == "in A: previous token"
-    measure.select_option("corpus:previous")
-    assert measure.locator("option:checked").inner_text() == "in A: previous token over the corpus"
-    page.wait_for_function(
-        "() => document.querySelectorAll('.explorer .measures h3:not([hidden] *)').length === 2"
-    )
-    assert ranks.locator("h3:not([hidden] *)").last.inner_text() == "Over the corpus, in A"
-    page.locator(".explorer .gridbox canvas").hover(position={"x": 12, "y": 12})
-    tip = page.locator(".hx > .tip").inner_text()
-    assert tip.startswith("L0H0 in A\n")
-    assert "in A: previous token over the corpus" in tip
 
 
 def test_points_rows_links_and_sentences_open_heads(open_page: Any, html: str, compared: Any) -> None:
@@ -230,80 +210,3 @@ def test_tables_and_the_picture_are_saved(open_page: Any, html: str, compared: A
     assert {row["change"] for row in table(button("roles as CSV"))} <= {"kept", "lost", "gained"}
     drawing = ET.fromstring(saved(button("as SVG")))
     assert len(list(drawing.iter("{http://www.w3.org/2000/svg}rect"))) > 72
-
-
-def test_other_tokenizers_are_subtracted_by_words(open_page: Any, demo: Model) -> None:
-    torch.manual_seed(0)
-    tokenizer = roberta()
-    own: dict[str, Any] = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
-    config = transformers.RobertaConfig(
-        vocab_size=len(tokenizer), intermediate_size=48, pad_token_id=1, **own
-    )
-    a = hs.load((transformers.RobertaModel(config).eval(), tokenizer))
-    config = transformers.BertConfig(vocab_size=30522, intermediate_size=48, **own)
-    b = hs.load((transformers.BertModel(config).eval(), demo.tokenizer))
-    page = open_page(hs.report(a, hs.corpora.texts(TEXTS), against=b, sections=["compare"], examples=1))
-    page.locator(f"{SECTION} .grid [data-row]").first.click()
-    wait_for_head(page, "L0H0")
-    assert "the first input minus the second" in shown(page)
-    assert page.locator(".explorer .gap:visible").count() == 0
-    page.locator(".explorer").get_by_role("radio", name="Pieces").click()
-    page.wait_for_selector(".hx:not([data-busy]):not([data-drawing])")
-    choose(page, "A")
-
-
-def test_other_shapes_show_roles_only(open_page: Any, demo: Model) -> None:
-    config = transformers.BertConfig(
-        vocab_size=30522, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48
-    )
-    b = hs.load((transformers.BertModel(config).eval(), demo.tokenizer))
-    page = open_page(hs.report(demo, hs.corpora.texts(TEXTS), against=b, sections=["compare"], examples=1))
-    section = page.locator(SECTION)
-    assert section.locator(".grid [data-row]").count() == 0
-    assert "only their roles are compared" in section.locator(".about").inner_text()
-    row = section.locator("tbody tr", has_text="previous token")
-    assert row.locator("td.n").first.inner_text() == "1"
-    row.locator(".headlink").click()
-    page.wait_for_function("() => document.querySelector('.openhead h2').textContent === 'L0H2'")
-
-
-@pytest.fixture
-def pairs(tmp_path: Path) -> Any:
-    """Pairs of which every second one is a sentence and its copy."""
-    firsts = [
-        "The cat sat on the mat.",
-        "Rain is likely tomorrow.",
-        "He sold the old car.",
-        "She opened a shop.",
-        "Nobody answered the door.",
-        "A train left for the coast.",
-    ]
-    seconds = ["Some dogs slept.", "It will rain.", "The car was bought.", "The bank closed early today."]
-    every = [(a, b) for a in firsts for b in seconds]
-    path = tmp_path / "pairs.tsv"
-    lines = [f"{place % 2}\t{a}\t{b if place % 2 else a}" for place, (a, b) in enumerate(every)]
-    path.write_text("label\ttext_a\ttext_b\n" + "\n".join(lines) + "\n", encoding="utf-8")
-    return hs.corpora.pairs(path)
-
-
-def test_groups_list_what_differs_and_open_a_typical_input_of_each(
-    open_page: Any, demo: Model, pairs: Any
-) -> None:
-    html = hs.report(demo, hs.corpora.texts(TEXTS), pairs=pairs, sections=["groups"], examples=1)
-    page = open_page(html, width=1000)
-    section = page.locator("[data-section=groups]")
-    assert re.match(
-        r"\d+ heads differ between the groups at q ≤ 0.05", section.locator(".says").first.inner_text()
-    )
-    row = section.locator("tbody tr[data-opens]").first
-    name = row.locator(".headname").inner_text()
-    row.locator(".headname").click()
-    wait_for_head(page, name)
-    assert page.locator(".sides [aria-checked=true]").all_inner_texts() == ["A beside B"]
-    assert page.locator(".explorer .pane").count() == 2
-    assert "A · 0" in page.locator(".sides").inner_text()
-    assert " in A" not in page.locator(".openhead").inner_text() + page.locator(".among h3").inner_text()
-    titles = [f"{name} among all 72 heads, in {whose}" for whose in "AB"]
-    assert page.locator(".explorer .measures h3:not([hidden] *)").all_inner_texts() == titles
-    assert row.get_attribute("aria-selected") == "true"
-    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")

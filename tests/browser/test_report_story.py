@@ -117,24 +117,6 @@ def test_panels_by_layer_are_folded_where_no_head_stands_out(page: Any) -> None:
             assert set(notes) == {"none above .5"}
 
 
-def test_a_table_begins_with_its_first_rows(page: Any) -> None:
-    section = page.locator("[data-section=heads]")
-    rows = section.locator("tbody tr")
-    button = section.get_by_role("button", name="All 72 rows")
-    assert rows.count() == 5
-    button.click()
-    assert rows.locator("visible=true").count() == 72
-    section.get_by_role("button", name="The first 5 rows").click()
-    section.locator(".find").fill("L5")
-    assert rows.locator("visible=true").count() == 12
-    section.locator(".find").fill("")
-    assert rows.locator("visible=true").count() == 5
-    page.evaluate("location.hash = '#head=L4H9'")
-    page.wait_for_function("() => document.querySelector('.openhead h2').textContent === 'L4H9'")
-    page.get_by_role("button", name="Row in the table").click()
-    assert page.locator("[data-section=heads] tr[data-opens=L4H9]").is_visible()
-
-
 def test_paper_has_everything(page: Any) -> None:
     tables = page.locator(
         "section:not([data-section=heads]) .block:has(> .tablefoot > .allrows:not([hidden]))"

@@ -315,9 +315,6 @@ def test_a_question_about_another_input_is_stale(demo: Model) -> None:
     assert told["stale"]
 
 
-EXACT = {"kind": "exact", "layer": 0, "head": 1, "input": 0, "place": 1}
-
-
 def test_bad_questions_are_answered_in_a_line(demo: Model) -> None:
     """Of golden/questions.txt: each is answered by the line below it, and what is shown still stands."""
     live = Live(demo)
@@ -326,15 +323,6 @@ def test_bad_questions_are_answered_in_a_line(demo: Model) -> None:
         "questions.txt", ">>> ", lambda asked: live.answer({"id": 7, "turn": turn, **eval(asked)})[0]["error"]
     )
     assert ask(live, "arrays", turn=turn, names=[])[0]["arrays"] == []
-
-
-@pytest.mark.parametrize("number", [None, True, 1.5, float("nan"), "7", [7]])
-@pytest.mark.parametrize("kind", ["exact", "quantity", "show", "none"])
-def test_a_question_without_a_number_is_answered_as_number_0(demo: Model, kind: str, number: Any) -> None:
-    live = Live(demo)
-    told, buffers = live.answer({**EXACT, "kind": kind, "id": number, "turn": show(live, "Hm.")["turn"]})
-    assert told["id"] == 0
-    assert pack(told, buffers)
 
 
 def test_what_hides_a_token_that_is_not_there_is_left_out_and_said(demo: Model) -> None:
