@@ -7,7 +7,7 @@ import { find, hasPair, promptEnd, side } from "../src/scene/axis";
 import { combine, cut, difference, fair, fromValues, type Layer, received, type Shown, value } from "../src/scene/cut";
 import { Store } from "../src/scene/data";
 import { box } from "../src/scene/gridlayout";
-import { type HeadBox, headBox, rowHeight } from "../src/scene/headlayout";
+import type { HeadBox } from "../src/scene/headlayout";
 import { evenCodes, rowCuts, strongest } from "../src/scene/lines";
 import { moved, within, zoomed } from "../src/scene/matrixlayout";
 import { neuronBox } from "../src/scene/neuronlayout";
@@ -353,19 +353,6 @@ test("nonsense in a fragment is left out", () => {
   expect(Object.keys(DEFAULTS)).toHaveLength(36);
 });
 
-test("a grid fits its room", () => {
-  for (const kind of ["beside", "large", "mini"] as const) {
-    const found = box({ rows: 24, columns: 16, width: 548, room: 700, kind, noted: false, sorted: false });
-    expect(found.width).toBeLessThanOrEqual(548);
-    expect(found.step).toBe(found.cell + found.gap);
-  }
-  expect(
-    box({ rows: 6, columns: 12, width: 1336, room: 700, kind: "large", noted: true, sorted: true }).down,
-  ).toBeGreaterThan(
-    box({ rows: 6, columns: 12, width: 1336, room: 700, kind: "large", noted: false, sorted: true }).down,
-  );
-});
-
 test("a large grid of many layers takes its width rather than cells that cannot be read", () => {
   const deep = { rows: 48, columns: 40, room: 740, kind: "large", noted: false, sorted: false } as const;
   const wide = box({ ...deep, width: 1336 });
@@ -373,28 +360,6 @@ test("a large grid of many layers takes its width rather than cells that cannot 
   expect(wide.width).toBeLessThanOrEqual(1336);
   expect(box({ ...deep, rows: 12, columns: 12, width: 1336 }).height).toBeLessThanOrEqual(740 + 34);
   expect(box({ ...deep, width: 362 }).cell).toBe(10);
-});
-
-test("the head view leaves room for its lines", () => {
-  for (const width of [340, 600, 760, 1200]) {
-    const found = headBox({
-      width,
-      rows: 40,
-      columns: 30,
-      tokens: 40,
-      widest: 400,
-      maps: 12,
-      paired: true,
-      tallest: 700,
-    });
-    expect(found.x1 - found.x0).toBeGreaterThanOrEqual(60);
-    expect(found.height).toBe(40 * 20 + 4);
-  }
-  expect([10, 30, 50, 100].map((tokens) => rowHeight(tokens))).toEqual([24, 20, 18, 17]);
-  expect(
-    headBox({ width: 800, rows: 500, columns: 500, tokens: 500, widest: 90, maps: 1, paired: false, tallest: 700 })
-      .height,
-  ).toBe(700);
 });
 
 test("the blocks of neurons stand side by side", () => {

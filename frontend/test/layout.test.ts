@@ -22,11 +22,6 @@ test("numbers stand beside what is looked at, or what looks at a key", () => {
   expect(sides).toEqual(["right", "right", "left", "right"]);
 });
 
-test("the gap between heads grows with their cells", () => {
-  const gaps = [1000, 160, 100, 60].map((width) => layout(1, 10, width, width, 48).gap);
-  expect(gaps).toEqual([4, 3, 2, 1]);
-});
-
 test("where both axes are places a step is as long on either, and every head is within", () => {
   const axis = { title: "" };
   const places = [
