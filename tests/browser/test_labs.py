@@ -36,7 +36,7 @@ def made(name: str, stories: Model) -> Lab:
     bert = model_of("BERT")
     if name == "finetuning":
         return hs.lab(name, fine_tuned(bert, steps=2), bert)
-    return hs.lab(name, stories if name == "copying" else bert)
+    return hs.lab(name, model_of("Llama") if name == "copying" else bert)
 
 
 class Student:
