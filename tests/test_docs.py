@@ -81,6 +81,37 @@ def test_python_that_is_not_run_calls_what_exists(page: str) -> None:
                     check_call(call, block.name)
 
 
+@pytest.mark.parametrize("page", BLOCKS)
+def test_what_prose_names_is_there(page: str) -> None:
+    """Options, of the command where one is named, public names, and in ``<kbd>`` what a page of headscope shows."""
+    prose = re.sub(r"```.*?```", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL)
+    for code in re.findall(r"`([^`]+)`", prose):
+        words = code.split()
+        if words[0] not in ("apt-get", "dask", "nbconvert", "pip", "python"):
+            known = options(commands(), words[1:] if words[0] == "headscope" else [])
+            assert {word for word in words if re.fullmatch(r"--[a-z-]+", word)} <= known, code
+    for name in re.findall(r"\bhs\.([\w.]*\w)", prose):
+        functools.reduce(getattr, name.split("."), hs)
+    for name in re.findall(r"<kbd>(.*?)</kbd>", prose):
+        assert re.search(rf'"{re.escape(name)}[":]', shown_by_pages()), name
+
+
+def options(command: Any, words: list[str]) -> set[str]:
+    """The options of the command that words lead to, and of those below it."""
+    inner = getattr(command, "commands", {})
+    if words and words[0] in inner:
+        return options(inner[words[0]], words[1:])
+    named = (option for each in command.params for option in [*each.opts, *each.secondary_opts])
+    return {"--help", "--help-all", *named}.union(*(options(each, []) for each in inner.values()))
+
+
+@functools.cache
+def shown_by_pages() -> str:
+    """The front end's code, without comments."""
+    files = (ROOT / "frontend" / "src").rglob("*.ts")
+    return "\n".join(re.sub(r"//.*|/\*.*?\*/", "", file.read_text(encoding="utf-8")) for file in files)
+
+
 def test_the_help_has_every_command_once_and_its_examples_parse() -> None:
     shown = [name for name, each in commands().commands.items() if not each.hidden]
     said = commands().get_help(commands().make_context("headscope", [], resilient_parsing=True))
