@@ -74,23 +74,6 @@ def test_what_the_reference_calls_public_is_public() -> None:
             assert path in PUBLIC, f"{page}: {path} is not among the public names"
 
 
-def test_the_table_of_the_reference_names_what_is_public() -> None:
-    rows = re.findall(
-        r"^\| \[.*\]\((\S+)\.md\) \| (.*) \|$", (REFERENCE / "index.md").read_text("utf-8"), re.MULTILINE
-    )
-    named = {
-        f"headscope.{name}"
-        for _, cell in rows
-        for words in re.findall("`([^`]+)`", cell)
-        for name in words.split()
-    }
-    top = {name for name in PUBLIC if name.count(".") == 1 and PUBLIC[name].__module__ != "headscope.errors"}
-    assert top <= named, f"reference/index.md leaves out {top - named}"
-    assert named <= {*PUBLIC, *MODULES}, (
-        f"reference/index.md names {named - set(PUBLIC) - MODULES}, not public"
-    )
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_public_function_has_an_example_that_runs(

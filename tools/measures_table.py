@@ -91,10 +91,8 @@ On the command line: `headscope measure CORPUS --measures patterns,entropy,to_pu
   gives in the same rows.
 - **What a query can see** is what the model's mask says, by layer and head. A row that sees none of the keys that
   are meant does not count, so `m_n` may differ by layer and head.
-- **Units.** A figure is a share, from 0 to 1, unless the table says otherwise. Entropies are in nats.
-- **Sources.** `measure.cite()` prints BibTeX. "Own" means that headscope defines the measure.
-
-Each measure is worked out on paper, on a small map, in `benchmarks/measures.md`.
+- **Units.** A figure is a share, from 0 to 1, unless the table says otherwise.
+- **Sources.** `measure.cite()` prints BibTeX. Each measure is worked out on paper in `benchmarks/measures.md`.
 
 ## All measures
 
@@ -112,14 +110,11 @@ or that a log marks. For gradients `--objective` says what L is.
 FAMILIES = """
 ## Any offset, any class of tokens
 
-| name | what it is |
-|---|---|
-| `offset-2`, `offset+3` | the weight that a token gives to the one so many places before or after it |
-| `offset-8..-5`, `offset+3..+4` | the share that goes to tokens so many places away, the first of the input left out |
-| `tokens2..4`, `tokens5..` | the share that goes to these tokens of the input, counted from 1 |
-| `to_<class>` | the share that tokens give to a class of tokens |
-| `<class>_to_<class>` | the same from the tokens of a class, as in `noun_to_sep` |
-| `not_<class>_to_<class>` | the same from all other tokens, as in `not_noun_to_sep` |
+- `offset-2`, `offset+3`: the weight that a token gives to the one so many places before or after it.
+- `offset-8..-5`, `offset+3..+4`: the share that goes to tokens so many places away, the first of the input left out.
+- `tokens2..4`, `tokens5..`: the share that goes to these tokens of the input, counted from 1.
+- `to_<class>`: the share that tokens give to a class of tokens. `<class>_to_<class>`: the same from the tokens of a
+  class, as in `noun_to_sep`. `not_<class>_to_<class>`: the same from all other tokens.
 
 Classes are `first`, `special`, `sep`, `cls`, `bos`, `eos`, `punctuation`, and in lower case the tags of a treebank,
 or of `tags` beside `words` in JSON lines. Of pictures and sounds they are `patch`, `register`, `image` and `frame`.
@@ -171,8 +166,10 @@ is a sink is tested *off the sink* as well, without the sink's share. Some roles
   2024).
 - *artefacts*: patches whose norm is far above the rest (Darcet et al. 2024).
 
-| role | measure | threshold | inputs | not named beside |
-|---|---|---|---|---|
+A role is not named beside another one that says more, such as *delimiters* beside *separators*.
+
+| role | measure | threshold, and inputs if no texts |
+|---|---|---|
 """
 
 LOG_HEAD = """# The log of measures
@@ -365,8 +362,8 @@ def generate() -> dict[Path, str]:
         if role.name.endswith("off the sink"):
             continue
         limit = f"{role.threshold:.2g}" if role.measure != "entropy" else "2/3 of the visible tokens"
-        inputs = ", ".join(["causal"] * role.causal + [WHAT[kind] for kind in role.kinds])
-        page.append(f"| {role.name} | `{role.measure}` | {limit} | {inputs} | {', '.join(role.unless)} |\n")
+        other = [] if role.kinds == ("text",) else [WHAT[kind] for kind in role.kinds]
+        page.append(f"| {role.name} | `{role.measure}` | {', '.join([limit, *other])} |\n")
     return {PAGE: "".join(page), LOG: "".join(log)}
 
 

@@ -71,10 +71,9 @@ hs.view(model, inputs=ids, implicit=True)    # begins with M, blue above 0 and o
   |v|.
 - v is what the function gets, so M leaves out a short convolution before it. M includes the skip D of state spaces,
   the gates of Mamba 1 and LFM2, and the normaliser of xLSTM. RecurrentGemma's v is what its input gate lets through.
-- All models above are known, whatever a model is called. Other layers keep their sentence.
-- Where each channel mixes alone (Mamba 1, RWKV, LFM2, RecurrentGemma), each channel is a head and takes a run a
-  token: on 1,536 channels 220 times a forward pass. Otherwise it is a few passes.
-- An input has at most 1,024 tokens. Gradients, norms and all other analyses are of attention only.
+- Where each channel mixes alone (Mamba 1, RWKV, LFM2, RecurrentGemma), each channel is a head and takes a run a token:
+  on 1,536 channels 220 times a forward pass. Otherwise it is a few passes, of at most 1,024 tokens.
+- Gradients, norms and all other analyses are of attention only.
 
 ## Padding
 
@@ -90,11 +89,10 @@ the same `inputs`. The transformer inside can be loaded alone: `hs.load((module.
 
 ## Packed inputs
 
-In training several documents often stand in one row, and `position_ids` begin anew at each. That alone seldom keeps
-them apart, and `hs.capture` warns where a token sees a document before. Most causal models keep documents apart with
-`inputs={"input_ids": ids, "position_ids": positions, "use_cache": False}` and no `attention_mask`. Models that take a
-mask of pairs keep them apart with `"attention_mask": apart`, booleans `[batch 1 query key]`; layers without a map pay
-no heed to it.
+In training several documents often stand in one row. `position_ids` that begin anew seldom keep them apart, and
+`hs.capture` warns where a token sees a document before. Most causal models keep documents apart with
+`inputs={"input_ids": ids, "position_ids": positions, "use_cache": False}`, and models that take a mask of pairs with
+`"attention_mask": apart`, booleans `[batch 1 query key]`.
 
 ## Refused
 

@@ -59,10 +59,6 @@ PICTURES: dict[str, tuple[dict[str, Any], tuple[int, int]]] = {
         {"text": TWINS, "scale": "neuron", "layer": 2, "heads": [9], "pin": ["from", 10]},
         (WIDTH, HEIGHT),
     ),
-    "head-narrow-light": (
-        {"text": TWINS, "layer": 2, "heads": [9], "unit": "words", "filter": "ab"},
-        (700, HEIGHT),
-    ),
     "head-phone-dark": ({"text": TWINS, "layer": 2, "heads": [9], "pin": ["from", 10]}, (390, 844)),
     "matrix-zoom-light": (
         {"text": TWINS, "layer": 2, "heads": [9], "picture": "matrix", "zoom": [8, 22, 18, 32]},
@@ -84,16 +80,11 @@ PICTURES: dict[str, tuple[dict[str, Any], tuple[int, int]]] = {
         {"text": PARK[0], "against": PARK[1], "side": "difference", "layer": 3, "heads": [4]},
         (WIDTH, HEIGHT),
     ),
-    "neuron-short-dark": (
-        {"text": SHORT, "scale": "neuron", "layer": 0, "heads": [8], "pin": ["from", 2]},
-        (WIDTH, HEIGHT),
-    ),
     "model-short-light": ({"text": SHORT, "scale": "model"}, (WIDTH, HEIGHT)),
     "model-long-dark": (
         {"text": words(120), "scale": "model", "measure": "entropy", "sort": True},
         (WIDTH, HEIGHT),
     ),
-    "head-long-light": ({"text": words(120), "layer": 2, "heads": [1]}, (WIDTH, HEIGHT)),
     "matrix-longest-dark": (
         {"text": words(370), "layer": 1, "heads": [2], "picture": "matrix"},
         (WIDTH, HEIGHT),
@@ -112,7 +103,6 @@ SEEN: dict[str, tuple[dict[str, Any], tuple[int, int]]] = {
         {"scale": "head", "layer": 0, "heads": [0, 1, 2, 3, 4, 5], "pin": ["from", 103], "smooth": True},
         (WIDTH, 860),
     ),
-    "pictures-phone": ({"scale": "head", "layer": 0, "heads": [5], "pin": ["from", 103]}, (390, 844)),
 }
 """The same of heads on a picture of the built-in corpus."""
 
@@ -120,14 +110,12 @@ SEEN: dict[str, tuple[dict[str, Any], tuple[int, int]]] = {
 PLANTED: dict[str, tuple[dict[str, Any], tuple[int, int]]] = {
     "sound-light": ({"layer": 0, "heads": [0], "pin": ["from", 4], "time": 1.74}, (WIDTH, 800)),
     "sound-dark": ({"layer": 0, "heads": [0, 1, 3], "pin": ["from", 4], "span": [1.2, 2.7]}, (WIDTH, 800)),
-    "sound-phone": ({"layer": 0, "heads": [0], "pin": ["from", 4]}, (390, 844)),
     "textimage-light": ({"layer": 0, "heads": [0], "pin": ["from", 117]}, (WIDTH, 860)),
     "textimage-dark": ({"layer": 0, "heads": [0], "pin": ["to", 90]}, (WIDTH, 860)),
     "textimage-lines-light": (
         {"layer": 0, "heads": [0], "picture": "lines", "pin": ["from", 117]},
         (WIDTH, 780),
     ),
-    "textimage-phone": ({"layer": 0, "heads": [0], "pin": ["from", 117]}, (390, 844)),
 }
 """The same of planted heads (`planted.py`) on a sound, and on a text with its picture."""
 
@@ -231,7 +219,6 @@ LIVE: dict[str, tuple[str | None, str, tuple[int, int]]] = {
         f"text={DOG}&pair=It wanted food.&change=all hide >0&layer=4&heads=8&side=difference",
         (1440, 940),
     ),
-    "gallery/live-phone-light": (None, f"text={DOG}&pair=It wanted food.&layer=4&heads=8", (390, 844)),
 }
 """Of each picture of a live model: the model (None: the demo model), the fragment of its address, the window's size."""
 
