@@ -82,8 +82,6 @@ hs.measure(model, corpus, measures=["patterns", "entropy", "to_punctuation"])
 hs.roles(model, hs.corpora.builtin())                                # what each head does
 ```
 
-On the command line: `headscope measure CORPUS --measures patterns,entropy,to_punctuation -o FILE`.
-
 - **Averages** are over tokens: all rows that count weigh the same. `by="document"` averages the means of documents,
   the preset `clark2019` the means of inputs. Tokens are pieces, and on `maps.words()` words.
 - **Beside each figure `m`** stand `m_se`, its standard error (a jackknife over documents), `m_n`, the number of
