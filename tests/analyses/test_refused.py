@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,7 @@ from tests.helpers.families import build, family
 from tests.helpers.planted_induction import circuit
 from tests.helpers.planted_needles import HAY
 from tests.helpers.small_models import seeing, small, small_bert, small_roberta, translator
+from tests.helpers.typed import Typed
 
 TOKENS = hs.Tokens(list("0123456789"), ids=np.arange(10))
 
@@ -56,3 +59,25 @@ def test_calls_that_cannot_be_done(
         hay=hs.corpora.texts([" ".join([HAY] * 4)]), NOISE=np.zeros(24_000, np.float32), PICTURE=np.zeros((64, 64, 3), np.uint8),
         even=hs.wrap(np.full((2, 1, 2, 2), 0.5), ["a", "b"]), cross=hs.wrap(np.full((1, 1, 2, 3), 1 / 3), ["a", "b"], ["x", "y", "z"], kind="cross"),
     )  # fmt: skip
+
+
+TOOLS = b'{"messages": [{"role": "user", "content": "x"}], "tools": ["x"]}'
+ASKED = b'{"question": "Who?", "answer": "Anna"}'
+FILES = {
+    "broken.json": b'{"text": ',
+    "tools.json": TOOLS,
+    "empty.txt": b"\n",
+    "latin.txt": b"Caf\xe9.",
+    "keys.json": ASKED,
+    "list.json": b"[%b]" % ASKED,
+}
+
+
+@pytest.mark.slow
+def test_commands_that_cannot_be_done(workspace: Path, typed: Typed) -> None:
+    """Of golden/commands.txt: each ends in the line below it, before a model is loaded where there is none."""
+    for name, content in FILES.items():
+        (workspace / name).write_bytes(content)
+    golden.check(
+        "commands.txt", "$ headscope ", lambda line: typed(*shlex.split(line), code=2).err.splitlines()[-1]
+    )

@@ -104,24 +104,6 @@ def test_the_command(folder: Path, tmp_path: Path, typed: Typed) -> None:
     (tmp_path / "lines.txt").write_text(TEXT.replace(". ", ".\n"))
     lines = typed("why", str(tmp_path / "lines.txt"), "-m", str(folder), "--answer", " It slept.")
     assert all(text in lines.out for text in ("-o why.html", "attention: how much the answer looks at it"))
-    tools = '{"messages": [{"role": "user", "content": "x"}], "tools": ["x"]}'
-    for name, content, message in (
-        ("broken.json", b'{"text": ', "broken.json: expected a JSON object, found"),
-        ("tools.json", tools.encode(), "tools.json: 'tools': expected a list of objects, found 'x'"),
-        ("empty.txt", b"\n", "empty.txt: expected some text, found none"),
-        ("latin.txt", "Café.".encode("latin-1"), "latin.txt: expected UTF-8, found another byte at 3"),
-    ):
-        (tmp_path / name).write_bytes(content)
-        typed.refuses(message, "why", tmp_path / name, "-m", "no-such-model")  # before a model is loaded
-    typed.refuses("found no file missing.txt", "why", "missing.txt", "-m", "no-such-model")
-    for wrong, message in (
-        (("--shard", "1/2", "-o", str(tmp_path / "a.nc")), "--shard: expected a data set"),
-        (("--limit", "2"), "--limit: expected a data set"),
-        (("--skip-failures",), "--skip-failures: expected a data set"),
-        (("--shuffle",), "--shuffle: expected a data set"),
-        (("--spans", "chapter"), "spans: expected message"),
-    ):
-        typed.refuses(message, "why", TEXT, "-m", folder, *wrong)
 
 
 @pytest.mark.slow
@@ -134,9 +116,6 @@ def test_a_data_set(folder: Path, tmp_path: Path, typed: Typed) -> None:
     typed("why", str(path), "-m", str(folder), "--max-new-tokens", "4", "-o", str(tmp_path / "all.html"))
     figures, *shown = pages.payload((tmp_path / "all.html").read_text("utf-8"))["views"]
     assert [one["prompt"] for one in shown] == [TEXT] * 3
-    typed.refuses(
-        "found a data set; .html is its page", "why", path, "-m", folder, "-o", tmp_path / "all.svg"
-    )
     whole = context_attribution(hs.load(folder), hs.corpora.prompts(path), max_new_tokens=4)
     for name in whole.data_vars:
         np.testing.assert_array_equal(merged[name].values, whole[name].values)
@@ -183,14 +162,6 @@ def test_rows_of_a_data_set(folder: Path, writer: Any, tmp_path: Path, typed: Ty
     assert [one["statement"] for one in said if one["input"] == inputs[2]] == ["A cat."]
     assert all(source["nats"] >= statistics.MATTERS for one in said for source in one["sources"])
     assert "all,masked_first," in files[2].read_text()
-    typed.refuses("--figures: expected a data set", "why", TEXT, "-m", folder, "--figures", files[2])
-    lists = json.dumps([{"question": "Who?", "answer": "Anna"}])
-    for content, found in (
-        (lists, "a list of objects with 'question', 'answer'"),
-        (lists[1:-1], "'question', 'answer'"),
-    ):
-        (tmp_path / "one.json").write_text(content)
-        typed.refuses(f"found {found}", "why", tmp_path / "one.json", "-m", "no-such-model")
 
 
 @pytest.mark.filterwarnings("default:left out 1 input")
@@ -250,4 +221,3 @@ def test_beside_another_model(folder: Path, writer: Any, tmp_path: Path, typed: 
     assert same["span_effect"].values[same["span_input"].values == "rows[1]"] == pytest.approx(
         ran["masked"].values, abs=1e-5
     )
-    typed.refuses("--than: expected a data set", "why", TEXT, "-m", folder, "--than", other)

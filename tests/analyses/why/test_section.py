@@ -50,4 +50,3 @@ def test_a_report_says_which_part_an_answer_came_from(tmp_path: Path, typed: Typ
     assert first["effect"] == pytest.approx(best["effect"], rel=1e-4)
     assert second["part"] in ("It rained.", "A dog ran.")
     assert info["command"].startswith("headscope why ")
-    typed.refuses("prompts: the section sources needs it, found none", "report", "--text", text, *given)

@@ -202,10 +202,6 @@ def test_the_command(typed: Typed, tmp_path: Path) -> None:
     assert header.split()[:4] == ["head", "paper", "itself", "copying"]
     assert line.startswith("L1H2  2-3 ")
 
-    typed.refuses(
-        "head: expected a head of 2 layers × 4 heads, found L9H9", "writes", *model, "--head", "9.9"
-    )
-
 
 @pytest.mark.slow
 def test_heads_of_a_language_model(smollm: Model) -> None:

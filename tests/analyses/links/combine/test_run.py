@@ -346,8 +346,3 @@ def test_the_command_writes_and_prints_the_table(
     said = typed("links", path, "--together", "--least", 99)
     assert "1 of 1 labels have fewer than 99 sources" in said.out
     assert "link" in said.out
-    for options, message in (
-        (("--symmetrise",), "--symmetrise: expected --together with it, found none"),
-        (("--together", "--all-heads"), "--together: expected no --all-heads with it, found both"),
-    ):
-        typed.refuses(message, "links", path, *options)
