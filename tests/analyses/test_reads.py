@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,8 +24,7 @@ from tests.helpers.families import build, family
 from tests.helpers.hybrids import hybrid
 from tests.helpers.planted_induction import WORDS, circuit
 from tests.helpers.planted_needles import HAY, reader
-from tests.helpers.small_models import save_gpt2, sizes, translator
-from tests.helpers.typed import Typed
+from tests.helpers.small_models import sizes, translator
 
 IDS = [5, 6, 7, 8, 9, 5]
 
@@ -245,24 +243,3 @@ def test_shards_of_a_corpus_merge_to_the_same_digits(tmp_path: Any) -> None:
     merged = hs.merge(parts)
     for name in ("share", "share_se", "chance", "p", "q"):
         np.testing.assert_array_equal(merged[name], whole[name])
-
-
-def test_what_the_commands_print(typed: Typed, tmp_path: Path) -> None:
-    save_gpt2(tmp_path / "model")
-    (tmp_path / "texts.txt").write_text("The cat sat on the mat.\n\nThe dog ran to the cat.\n")
-    options = ("-m", tmp_path / "model")
-    one = typed("reads", "The cat sat on the mat", "L1H2", "--foil", "none", *options).out
-    assert "L1H2 gives" in one
-    assert "; its score: " in one
-    assert "who wrote the key, read with the whole query" in one
-    every = typed("composition", tmp_path / "texts.txt", *options).out
-    assert every == "Too few to say: intervals and p need 5 documents.\n"
-    save_gpt2(tmp_path / "one", n_layer=1)
-    assert (
-        "No head reads what another wrote"
-        in typed("composition", tmp_path / "texts.txt", "-m", tmp_path / "one").out
-    )
-    head = typed("composition", tmp_path / "texts.txt", "--head", "1.2", "--of", "previous", *options).out
-    assert "L1H2: contrasts of" in head
-    assert "(previous) in 2 documents" in head
-    assert "not scored above the others, so there is nothing to share out" in head

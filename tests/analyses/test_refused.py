@@ -70,6 +70,7 @@ FILES = {
     "latin.txt": b"Caf\xe9.",
     "keys.json": ASKED,
     "list.json": b"[%b]" % ASKED,
+    "unlike.jsonl": b'{"clean": "a b", "corrupted": "a", "answer": "a", "wrong": "b"}',
 }
 
 

@@ -222,21 +222,6 @@ def folder(workspace: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_times_are_printed_and_written(typed: Typed, folder: Path) -> None:
-    told = typed(*TOGETHER)
-    assert [line.split()[0] for line in told.out.splitlines()] == ["word", "so", "it", "was"]
-    assert "heads: L1H0, L1H1, L1H2, L1H3 (no alignment_heads in the generation config" in told.err
-    printed = typed(*TOGETHER, "--heads", "L1H2", "-o", "words.csv", "--meta", "how.json")
-    rows = pd.read_csv("words.csv")
-    assert rows.columns.tolist() == ["word", "start", "end", "mass"]
-    assert json.loads((folder / "how.json").read_text())["heads"] == [[1, 2]]
-    printed = printed
-    in_english = pd.DataFrame(typed(*TOGETHER, "--heads", "L1H2", "--language", "en", "--json").rows)
-    assert printed.out == ""
-    assert not in_english["mass"].equals(rows["mass"])
-
-
-@pytest.mark.slow
 def test_heads_are_ranked_and_written(typed: Typed, folder: Path) -> None:
     choosing = ("align", "--choose", "speech.jsonl", "-m", "own")
     stored = folder / "own" / "generation_config.json"
@@ -254,6 +239,8 @@ def test_heads_are_ranked_and_written(typed: Typed, folder: Path) -> None:
     assert heads == rows[["layer", "head"]].to_numpy()[:2].tolist()
     assert f"heads: {names} (generation config: alignment_heads)" in typed(*TOGETHER[:-1], "own").err
     assert f"; before: {names}" in typed(*choosing, "--best", "1", "--write").err
+    plain, english = (typed(*TOGETHER, *said, "--json").rows for said in ((), ("--language", "en")))
+    assert plain != english
 
 
 def corpus(examples: list[Example]) -> Corpus:

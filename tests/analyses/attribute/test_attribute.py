@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from contextlib import ExitStack
@@ -23,7 +22,6 @@ from headscope.models import Model
 from tests.helpers.families import Family, build, family
 from tests.helpers.hybrids import hybrid
 from tests.helpers.small_models import save_gpt2, sizes
-from tests.helpers.typed import Typed
 
 NAMES = ("GPT-2", "Llama", "Gemma 2", "Qwen3", "OPT", "GPT-NeoX", "Mistral", "gpt-oss")
 IDS = np.array([5, 17, 17, 40, 3, 88, 60, 5, 9, 100])
@@ -330,19 +328,6 @@ def test_the_table_sums_to_the_logit(folder: Path) -> None:
     assert float(sources[first["source"]]) == first["from_source"]
     assert (sources.values * np.sign(first["contribution"])).argmax() == first["source"]
     assert first["token"] == str(found["piece"].values[first["source"]])
-
-
-def test_the_command(typed: Typed, folder: Path, tmp_path: Path) -> None:
-    printed = typed("attribute", "The cat sat.", "-m", str(folder), "--token", " the").out.splitlines()
-    assert printed[0].startswith("the logit of 'Ġthe' after '.': ")
-    assert " = heads " in printed[0]
-    assert printed[2].split()[:5] == ["head", "paper", "to", "the", "logit"]
-    assert len(printed) == 3 + 8
-    meta = tmp_path / "a.json"
-    typed(
-        "attribute", "The cat sat.", "-m", folder, "--token", " the", "-o", tmp_path / "a.csv", "--meta", meta
-    )
-    assert json.loads(meta.read_text())["token"] == "Ġthe"
 
 
 CAPITALS = {

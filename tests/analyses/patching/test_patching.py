@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
 import indirect_objects
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 import transformers
@@ -24,8 +22,6 @@ from headscope.measures.dataset import description
 from headscope.models import Model
 from tests.helpers.families import Family, build, family
 from tests.helpers.planted_induction import WORDS, circuit
-from tests.helpers.small_tokenizers import listed
-from tests.helpers.typed import Typed
 
 PROJECTIONS = {
     "GPT-2": "transformer.h.{}.attn.c_proj",
@@ -380,53 +376,6 @@ def test_the_pairs_that_ship_are_as_they_are_made() -> None:
         sum(row["clean"].index(row["answer"][1:]) < row["clean"].index(row["wrong"][1:]) for row in rows)
         == 24
     )
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small GPT-2 with a tokenizer of its own."""
-    place = tmp_path_factory.mktemp("model")
-    torch.manual_seed(0)
-    reader = listed(tuple("abcdefgh"))
-    settings = transformers.GPT2Config(
-        vocab_size=len(reader), n_embd=16, n_layer=2, n_head=2, n_positions=16, bos_token_id=0, eos_token_id=0
-    )
-    transformers.GPT2LMHeadModel(settings).save_pretrained(place)
-    reader.save_pretrained(place)
-    return place
-
-
-def write(path: Path, *rows: dict[str, Any]) -> Path:
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
-    return path
-
-
-GOOD = {"clean": "a b c a", "corrupted": "a b d a", "answer": "b", "wrong": "e"}
-
-
-@pytest.mark.slow
-def test_the_command(typed: Typed, tmp_path: Path, folder: Path) -> None:
-    rows = [
-        {**GOOD, "clean": f"a b {one} a", "corrupted": f"a b {other} a"}
-        for one, other in ("cd", "de", "ef", "gh", "hc")
-    ]
-    file = write(tmp_path / "pairs.jsonl", *rows)
-    places = tmp_path / "effects.csv", tmp_path / "effects.svg"
-    curve = tmp_path / "curve.svg"
-    told = typed(
-        "patch", file, "-m", folder, "--exact", "all", "--edges", 2, "--curve", "--figure", curve
-    ).out
-    assert "edges by integrated gradients, of 26;" in told
-    assert "faithfulness of circuits" in curve.read_text(encoding="utf-8")
-    assert f"{file}: 5 pairs; logit of the answer" in told
-    assert "edges: what a head hands to another" in told
-    assert f"headscope view 'a b c a' -m {folder} --layer" in told
-    typed("patch", file, "-m", folder, "--exact", 3, "-o", places[0], "--figure", places[1])
-    table = pd.read_csv(places[0])
-    assert table["effect"].notna().tolist() == [True] * 3 + [False]
-    assert "<svg" in places[1].read_text(encoding="utf-8")
-    write(file, rows[0], {**rows[1], "corrupted": "a b"})
-    typed.refuses(f"{file}:2: expected prompts of as many tokens, found 6", "patch", file, "-m", folder)
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,7 @@ from headscope.analyses.sentences.run import split
 from headscope.attention.record import AttentionRecord
 from headscope.errors import InputError
 from headscope.models import Model
-from tests.helpers.planted_needles import HAY, reader, writer
-from tests.helpers.typed import Typed
+from tests.helpers.planted_needles import HAY, writer
 
 SENTENCES = [f"{' '.join(HAY.split()[place % 9 :][:3])} ." for place in range(14)]
 TEXT = " ".join(SENTENCES)
@@ -136,17 +134,7 @@ def test_spans_are_taken_as_they_are_given() -> None:
     np.testing.assert_allclose(given["attention"], hs.sentences(writer(), TEXT)["attention"])
 
 
-def test_the_command_and_the_figure(typed: Typed, tmp_path: Path) -> None:
-    writer().module.save_pretrained(tmp_path / "model")
-    reader().save_pretrained(tmp_path / "model")
-    text, picture = tmp_path / "text.txt", tmp_path / "map.svg"
-    text.write_text("\n".join(SENTENCES), encoding="utf-8")
-    told = typed("sentences", text, "-m", tmp_path / "model", "--figure", picture, "--head", "L1H2").out
-    assert "14 sentences of 56 tokens; " in told
-    assert "kurtosis" in told
-    drawn = picture.read_text(encoding="utf-8")
-    assert "attention between sentences" in drawn
-    assert "L1H2" in drawn
+def test_a_figure_is_of_a_head_that_is_there() -> None:
     found = hs.sentences(writer(), TEXT)
     with pytest.raises(InputError, match="head: expected one of 2 layers of 4, found L2H0"):
         found.figure(head="L2H0")

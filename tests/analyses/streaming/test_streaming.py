@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 import transformers
@@ -17,8 +15,7 @@ import headscope as hs
 from headscope.analyses.roles.retrieval import needles
 from headscope.analyses.streaming import statistics
 from headscope.models import Model
-from tests.helpers.planted_needles import HAY, reader, writer
-from tests.helpers.typed import Typed
+from tests.helpers.planted_needles import HAY, writer
 
 TEXT = hs.corpora.texts([" ".join([HAY] * 4)])
 OPTIONS: dict[str, Any] = {"recent": 20, "needles": 12, "lengths": (60,), "exact": "all", "full": 0.25}
@@ -134,25 +131,6 @@ def test_the_files_are_those_that_duo_attention_reads(planted: Model, tmp_path: 
     assert ((gates >= 0) & (gates <= 1)).all()
     config = json.loads((folder / "config.json").read_text())
     assert (config["sink_size"], config["recent_size"]) == (4, 20)
-
-
-@pytest.mark.slow
-def test_the_command(typed: Typed, planted: Model, tmp_path: Path) -> None:
-    planted.module.save_pretrained(tmp_path / "model")
-    reader().save_pretrained(tmp_path / "model")
-    corpus = tmp_path / "text.txt"
-    corpus.write_text(f"{HAY}\n" * 4, encoding="utf-8")
-    places = tmp_path / "losses.csv", tmp_path / "losses.svg", tmp_path / "duo"
-    few = ["--needles", 12, "--length", 60, "--recent", 20, "--full", 0.25, "--exact", "all"]
-    arguments = ["-o", places[0], "--figure", places[1], "--duo-attention", places[2]]
-    words = ["streaming", corpus, "-m", tmp_path / "model", *few]
-    told = typed(*words).out
-    assert "1 of 4 key heads measured, of 4, lose more than 0.01 nats a token" in told
-    assert re.search(r"all see everything: 1\.00 .*\n  all see the window alone: 0\.00", told)
-    typed(*words, *arguments)
-    assert pd.read_csv(places[0])["heads"].tolist()[0] == "H0"
-    assert "sees the whole text" in places[1].read_text(encoding="utf-8")
-    assert (places[2] / "config.json").exists()
 
 
 @pytest.mark.slow

@@ -16,7 +16,6 @@ from headscope.analyses.why import statistics
 from headscope.analyses.why.cite import NONE, cite, cited, save
 from tests.helpers import pages
 from tests.helpers.small_models import save_llama
-from tests.helpers.stills import Still
 from tests.helpers.typed import Typed
 
 TEXT = "The cat sat here. A dog ran. It was late."
@@ -80,30 +79,6 @@ def test_what_speaks_against_an_answer_is_named(writer: Any) -> None:
         "against it: A dog ran. (the answer gains 2.00 nats without it)",
         "against it: It was late. (the answer gains 0.70 nats without it)",
     ]
-
-
-def test_the_command(folder: Path, tmp_path: Path, typed: Typed) -> None:
-    files = {name: str(tmp_path / name) for name in ("why.svg", "cited.jsonl", "why.csv")}
-    prompt = ("why", TEXT, "-m", str(folder), "--answer", " It slept.")
-    made = typed(*prompt, "--spans", "sentence,word", "--through", "1", "--cite", files["cited.jsonl"])
-    assert "estimates beside masking: " in made.out
-    assert "headscope view" in made.out
-    for name in ("why.csv", "why.svg"):
-        typed(*prompt, "-o", files[name])
-    assert (tmp_path / "why.csv").read_text().startswith("span,level,text,effect,")
-    assert "The cat sat here." in Still((tmp_path / "why.svg").read_text("utf-8")).said
-    (tmp_path / "one.json").write_text(
-        json.dumps({"text": TEXT, "answer": " It slept.", "spans": ["A dog ran."]})
-    )
-    long = typed(
-        "why", " ".join([TEXT] * 8), "-m", folder, "--answer", " It slept.", "--exact", "1", "--json"
-    )
-    assert len(long.rows) == 24  # longer than any name of a file
-    alone = typed("why", str(tmp_path / "one.json"), "-m", str(folder))
-    assert "without the one span" in alone.out
-    (tmp_path / "lines.txt").write_text(TEXT.replace(". ", ".\n"))
-    lines = typed("why", str(tmp_path / "lines.txt"), "-m", str(folder), "--answer", " It slept.")
-    assert all(text in lines.out for text in ("-o why.html", "attention: how much the answer looks at it"))
 
 
 @pytest.mark.slow

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,6 @@ import headscope as hs
 from headscope.models import Model
 from tests.helpers.families import build, family
 from tests.helpers.hybrids import hybrid
-from tests.helpers.small_models import save_gpt2
-from tests.helpers.typed import Typed
 
 NAMES = ("GPT-2", "Llama", "Gemma 2", "Qwen3", "OPT", "GPT-NeoX", "Mistral", "gpt-oss")
 
@@ -189,18 +186,6 @@ def test_one_head_has_the_figures_it_has_among_all(planted: Model) -> None:
     pd.testing.assert_frame_equal(
         one.table(), whole.table().query("head == 1").reset_index(drop=True), check_exact=False
     )
-
-
-def test_the_command(typed: Typed, tmp_path: Path) -> None:
-    save_gpt2(tmp_path)
-    model = ["-m", str(tmp_path), "-k", "3", "--sample", "20"]
-    printed = typed("writes", *model)
-    assert "Itself is the share of 20 sampled tokens that are among the 3" in printed.err
-    none = "No head is known to raise or lower the tokens that it looks at, by its weights."
-    assert printed.out.splitlines() == [none]
-    header, line = typed("writes", *model, "--head", "1.2", "--token", " the").out.splitlines()
-    assert header.split()[:4] == ["head", "paper", "itself", "copying"]
-    assert line.startswith("L1H2  2-3 ")
 
 
 @pytest.mark.slow

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 import transformers
@@ -21,7 +19,6 @@ from headscope.models import Model
 from tests.helpers.planted_induction import WORDS, circuit
 from tests.helpers.planted_needles import HAY, reader
 from tests.helpers.small_models import save_gpt2
-from tests.helpers.typed import Typed
 
 TEXT = hs.corpora.texts([" ".join([HAY] * 4)])
 OPTIONS: dict[str, Any] = {"needles": 12, "lengths": (48, 60), "k": 1}
@@ -188,28 +185,6 @@ def test_a_tokenizer_whose_spaces_are_pieces_is_read(tmp_path: Path) -> None:
     for function in (hs.retrieval, hs.streaming):
         options: dict[str, Any] = {"recent": 8, "exact": 1} if function is hs.streaming else {"k": 0}
         assert function(model, needles=4, lengths=[240], **options) is not None
-
-
-@pytest.mark.slow
-def test_the_command(typed: Typed, planted: Model, tmp_path: Path) -> None:
-    planted.module.save_pretrained(tmp_path / "model")
-    reader().save_pretrained(tmp_path / "model")
-    corpus = tmp_path / "text.txt"
-    corpus.write_text(f"{HAY}\n" * 4, encoding="utf-8")
-    places = tmp_path / "scores.csv", tmp_path / "scores.svg"
-
-    few = "retrieval", corpus, "-m", tmp_path / "model", "--needles", 12, "--length", 48, "-k", 1
-    told = typed(*few)
-    assert "Of 12 needles in texts of about 48 tokens; the model produced 72 of the 72 tokens" in told.err
-    assert "A score counts literal copies" in told.err
-    assert "writes another scores 0 (headscope attribute" in told.err
-    assert told.out.startswith("1 head looks at the token that the model copies from far back: L1H0 (100%).")
-    assert re.search(
-        r"all heads +1 \(\.\d+ – 1\)\nwithout the top head +\.000 .*\nwithout another head +1 ", told.out
-    )
-    typed(*few, "-o", places[0], "--figure", places[1])
-    assert pd.read_csv(places[0])["score"].tolist() == [1, 0, 0, 0]
-    assert "retrieval score" in places[1].read_text(encoding="utf-8")
 
 
 def test_a_head_that_writes_the_partner_of_what_it_looks_at_is_no_copier() -> None:
