@@ -118,13 +118,3 @@ def test_a_cell_of_the_matrix_and_a_neuron_choose_too(open_page: Callable[..., A
     assert listed(page, 0) == ranked(2, 6)
     page.keyboard.press("1")  # the grid of the model alone keeps the ranking
     assert page.locator(".between").is_visible()
-
-
-def test_two_inputs_have_a_ranking_each(open_page: Callable[..., Any]):
-    other = some(layers=3, heads=4, seed=3)
-    html = explorer_page(
-        [Input({"self": MAPS}, "one"), Input({"self": other}, "two")],
-        state={"side": "both", "scale": "head", "between": (3, 1)},
-    )
-    page = open_page(html)
-    assert [listed(page, 0), listed(page, 2)] == [ranked(3, 1), ranked(3, 1, other)]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,6 @@ from headscope.views.explorer import Input, explorer_payload
 from headscope.views.widget import asked_again
 from tests.helpers import widget_page
 from tests.helpers.page_controls import ALL
-from tests.helpers.patience import PATIENCE
 from tests.helpers.small_models import save_llama
 from tests.helpers.view_sample import neurons, some
 
@@ -38,31 +36,25 @@ window.notebook.close = render(model);
 
 
 @pytest.fixture
-def page(chromium: Any, tmp_path: Path) -> Any:
+def notebook(tab: Callable[..., Any], tmp_path: Path) -> Callable[..., Any]:
+    """A page that plays the notebook of a widget, after a script."""
+
+    def start(payload: Any, blobs: Blobs, script: str = "") -> Any:
+        address = widget_page.write(tmp_path, NOTEBOOK, payload, blobs.buffers)
+        return tab(address, width=1100, height=900, script=ALL + script)
+
+    return start
+
+
+@pytest.fixture
+def page(notebook: Callable[..., Any]) -> Any:
     axis = Tokens(["a", "b", "c", "d"])
     weights = np.random.default_rng(0).dirichlet(np.ones(4), (2, 3, 4)).astype(np.float32)
-    payload, blobs = explorer_payload(
-        [Input({"self": AttentionMaps(list(weights), axis, axis)})], state={"layer": 1, "heads": [0]}
-    )
-    with notebook(chromium, tmp_path, payload, blobs) as page:
-        page.wait_for_selector(".hx .gridbox")
-        page.wait_for_selector(".hx[data-busy]", state="detached")
-        yield page
-
-
-@contextmanager
-def notebook(chromium: Any, tmp_path: Path, payload: Any, blobs: Blobs, script: str = "") -> Iterator[Any]:
-    """A page that plays the notebook of a widget, after a script; at the end nothing may have been complained of."""
-    context = chromium.new_context(viewport={"width": 1100, "height": 900}, offline=True)
-    context.set_default_timeout(1000 * PATIENCE)
-    context.add_init_script(ALL + script)
-    page = context.new_page()
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto(widget_page.write(tmp_path, NOTEBOOK, payload, blobs.buffers))
-    yield page
-    assert errors == []
-    context.close()
+    maps = AttentionMaps(list(weights), axis, axis)
+    page = notebook(*explorer_payload([Input({"self": maps})], state={"layer": 1, "heads": [0]}))
+    page.wait_for_selector(".hx .gridbox")
+    page.wait_for_selector(".hx[data-busy]", state="detached")
+    return page
 
 
 def state(page: Any) -> dict:
@@ -102,33 +94,33 @@ def test_exact_values_of_a_pair_are_asked_of_the_kernel(page: Any):
     }  # fmt: skip
 
 
-def test_what_a_lost_kernel_has_leaves_the_picture_that_is_there(chromium: Any, tmp_path: Path) -> None:
+def test_what_a_lost_kernel_has_leaves_the_picture_that_is_there(notebook: Callable[..., Any]) -> None:
     """Nobody answers, and a minute is short."""
     given = [Input({"self": some(heads=4)}, neurons={"self": neurons()})]
     payload, blobs = explorer_payload(given, state={"scale": "neuron", "layer": 0, "heads": [0]})
     for name in asked_again(payload):
         del blobs.buffers[name]
     lost = "window.lost = true; const later = setTimeout; window.setTimeout = (run, wait) => later(run, Math.min(wait ?? 0, 99));"
-    with notebook(chromium, tmp_path, payload, blobs, lost) as page:
-        page.wait_for_selector(".hx[data-scale=neuron]:not([data-busy])")
-        page.get_by_role("button", name="Next layer").click()
-        page.locator(
-            ".message.problem", has_text="Python, which has the rest of this view, does not answer"
-        ).wait_for()
-        assert page.locator(".rightpane h2").inner_text() == "Layer 0, head 0, neuron by neuron"
-        assert state(page)["layer"] == 0
-        page.get_by_role("radio", name="Head").click()  # what is here is shown, and nothing more is said
-        page.wait_for_selector(".hx[data-scale=head]:not([data-busy])")
-        assert not page.locator(".message").is_visible()
+    page = notebook(payload, blobs, lost)
+    page.wait_for_selector(".hx[data-scale=neuron]:not([data-busy])")
+    page.get_by_role("button", name="Next layer").click()
+    page.locator(
+        ".message.problem", has_text="Python, which has the rest of this view, does not answer"
+    ).wait_for()
+    assert page.locator(".rightpane h2").inner_text() == "Layer 0, head 0, neuron by neuron"
+    assert state(page)["layer"] == 0
+    page.get_by_role("radio", name="Head").click()  # what is here is shown, and nothing more is said
+    page.wait_for_selector(".hx[data-scale=head]:not([data-busy])")
+    assert not page.locator(".message").is_visible()
 
 
-def test_the_sources_of_an_answer_are_a_widget_too(chromium: Any, tmp_path: Path) -> None:
+def test_the_sources_of_an_answer_are_a_widget_too(notebook: Callable[..., Any], tmp_path: Path) -> None:
     size = {"hidden_size": 32, "num_hidden_layers": 2, "intermediate_size": 48}
     writer = hs.load(save_llama(tmp_path / "small", **size))
     view = hs.why(writer, "The cat sat here. A dog ran.", " It slept.").view(writer)
-    with notebook(chromium, tmp_path, view.payload, view.blobs) as page:
-        page.locator("[data-span='1']").click()
-        page.locator(".detail li button").first.click()
-        page.wait_for_selector(".hx[data-scale=head]:not([data-busy])")
-        page.evaluate("notebook.close()")
-        assert page.locator("#cell > *").count() == 0
+    page = notebook(view.payload, view.blobs)
+    page.locator("[data-span='1']").click()
+    page.locator(".detail li button").first.click()
+    page.wait_for_selector(".hx[data-scale=head]:not([data-busy])")
+    page.evaluate("notebook.close()")
+    assert page.locator("#cell > *").count() == 0

@@ -12,7 +12,6 @@ import pytest
 
 import headscope as hs
 from headscope.analyses.lab.run import LABS, Lab, fine_tuned, lacking
-from headscope.models import Model
 from tests.helpers.standalone_models import model_of
 
 pytestmark = pytest.mark.slow
@@ -31,7 +30,7 @@ MOVE = """hash => new Promise((done) => {
 OWN = "Blorg zint frabe wug."
 
 
-def made(name: str, stories: Model) -> Lab:
+def made(name: str) -> Lab:
     """A lab of a small model."""
     bert = model_of("BERT")
     if name == "finetuning":
@@ -71,10 +70,8 @@ class Student:
 
 
 @pytest.mark.parametrize("name", LABS)
-def test_a_lab_is_done_right_and_wrong(
-    name: str, stories: Model, tab: Callable[..., Any], tmp_path: Path
-) -> None:
-    lab = made(name, stories)
+def test_a_lab_is_done_right_and_wrong(name: str, tab: Callable[..., Any], tmp_path: Path) -> None:
+    lab = made(name)
     path = lab.save(tmp_path / "lab.html")
     page = tab(path.as_uri())
     page.wait_for_function(READY)

@@ -17,7 +17,6 @@ from headscope.core.tokens import Tokens
 from headscope.models import Model
 from headscope.views.explorer import Input, explorer_page
 from tests.helpers.page_controls import settled
-from tests.helpers.patience import PATIENCE
 
 pytestmark = pytest.mark.browser
 
@@ -184,21 +183,13 @@ def test_one_name_is_one_number(open_page: Callable[..., Any], demo: Model):
     assert float(share[1]) == pytest.approx(100 * expected, abs=0.1)
 
 
-def test_a_frame_that_may_store_nothing_begins_quiet(chromium: Any, html: str, tmp_path: Path):
+def test_a_frame_that_may_store_nothing_begins_quiet(tab: Callable[..., Any], html: str, tmp_path: Path):
     path = tmp_path / "frame.html"
     path.write_text(
         f'<iframe style="width:1300px;height:900px" sandbox="allow-scripts" srcdoc="{markup.escape(html)}"></iframe>',
         encoding="utf-8",
     )
-    context = chromium.new_context(viewport={"width": 1400, "height": 1000})
-    context.set_default_timeout(1000 * PATIENCE)
-    page = context.new_page()
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto(path.as_uri())
-    frame = page.frame_locator("iframe")
+    frame = tab(path.as_uri()).frame_locator("iframe")
     frame.locator("#headscope[data-ready]").wait_for()
     frame.get_by_role("button", name="More").click()
     frame.locator(".chips").wait_for()
-    assert errors == []
-    context.close()

@@ -13,7 +13,6 @@ import pytest
 import headscope as hs
 from headscope.core.maps import wrap
 from headscope.views.explorer import Input
-from tests.helpers.patience import PATIENCE
 from tests.helpers.report_sample import NASTY, dataset, example, maps, report_page
 
 pytestmark = pytest.mark.browser
@@ -392,15 +391,12 @@ def test_a_report_without_examples_says_so(open_page: Any):
     assert page.locator(".among h3").inner_text().startswith("L0H3 over the corpus")
 
 
-def test_a_broken_page_says_what_is_wrong(open_page: Any, chromium: Any, tmp_path: Path, html: str):
+def test_a_broken_page_says_what_is_wrong(tab: Any, tmp_path: Path, html: str):
     path = tmp_path / "broken.html"
     path.write_text(html.replace('id="headscope-data-0">', 'id="headscope-data-0">AAAA'), encoding="utf-8")
-    page = chromium.new_page()
-    page.set_default_timeout(1000 * PATIENCE)
-    page.goto(path.as_uri())
-    page.wait_for_selector("[role=alert]")
-    assert page.locator("[role=alert]").inner_text().startswith("This report cannot be shown")
-    page.close()
+    alert = tab(path.as_uri(), errors_allowed=True).locator("[role=alert]")
+    alert.wait_for()
+    assert alert.inner_text().startswith("This report cannot be shown")
 
 
 def test_a_patch_is_pinned_where_it_stands_among_patches_put_together(open_page: Any):

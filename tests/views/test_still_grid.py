@@ -135,13 +135,6 @@ def test_gold_links_are_judged_in_every_cell(monkeypatch) -> None:
     assert (solid / 2, dashed / 3) == (right, 16 - right)
 
 
-def test_inputs_of_other_lengths_have_no_difference() -> None:
-    short, long = (Input({"self": wrap(np.full((1, 1, n, n), 1 / n), list("abcdefg"[:n]))}) for n in (3, 5))
-    stills = Stills([short, long])
-    assert "these show 3 tokens and 5 tokens" in stills(DIFFERENCE).said.replace("pieces", "tokens")
-    assert stills({**GRID, "side": "both"}).svg
-
-
 def test_cells_are_the_picture_that_is_looked_at() -> None:
     stills = Stills([Input({"self": seen_sample.random_maps()})])
     veils = stills(GRID).pixels

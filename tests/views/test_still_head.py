@@ -76,11 +76,6 @@ class TestTokens:
         assert "Lines from “t3”." in " ".join(pinned.texts)
         assert long({**lines, "threshold": 0.05}).svg.count("<path") > 70
 
-    def test_both_texts_have_rails(self) -> None:
-        assert [text for text in still(HEAD).texts if text in "AB"] == ["A", "B"] * 2
-        one = Input({"self": wrap(np.full((1, 1, 2, 2), 0.5), ["a", "b"])})
-        assert not {"A", "B"} & set(still(ONE, [one]).texts)
-
     @pytest.mark.parametrize("picture", ["lines", "matrix"])
     def test_a_line_stands_where_the_prompt_ends(self, picture: str) -> None:
         def lines(generated: int) -> int:
