@@ -10,7 +10,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -25,7 +24,7 @@ from headscope.errors import InputError
 from headscope.live.server import pack, unpack
 from headscope.live.session import Live
 from headscope.models import Model
-from tests.helpers.patience import PATIENCE
+from tests.helpers.patience import PATIENCE, eventually
 
 pytestmark = pytest.mark.slow
 
@@ -45,27 +44,58 @@ ENV = {**os.environ, "PYTHONPATH": str(SRC), "HF_HUB_OFFLINE": "1", "HEADSCOPE_T
 TEXTS = "One text.\n\nText A.\tText B.\n"
 
 
+BROWSER = """import os, pathlib, sys, time, urllib.request
+path = urllib.request.url2pathname(sys.argv[1].partition("://")[2])
+told = pathlib.Path(__file__).with_name("told")
+told.with_suffix(".part").write_text("\\n".join([str(os.getpid()), oct(os.stat(path).st_mode), sys.argv[1], open(path).read()]))
+told.with_suffix(".part").rename(told)
+time.sleep(600)
+"""
+"""One of the console: it runs until it is left, and everybody sees what it is called with."""
+
+
 @pytest.fixture(scope="module")
-def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program that is opened with the page."""
+    path = tmp_path_factory.mktemp("browser") / "browser.py"
+    path.write_text(BROWSER)
+    return path
+
+
+@pytest.fixture(scope="module")
+def address(browser: Path) -> Iterator[str]:
     """That of a server which ends when it is interrupted, though a page is open."""
-    texts = tmp_path_factory.mktemp("texts") / "texts.txt"
+    texts = browser.with_name("texts.txt")
     texts.write_text(TEXTS, encoding="utf-8")
     process = subprocess.Popen(
-        [sys.executable, "-c", CALL, "serve", "--no-browser", "--read-only-text", str(texts)],
-        env=ENV,
+        [sys.executable, "-c", CALL, "serve", "--read-only-text", str(texts)],
+        env={**ENV, "BROWSER": f"{shlex.quote(sys.executable)} {shlex.quote(str(browser))} %s"},
         stdout=subprocess.PIPE,
         text=True,
     )
     assert process.stdout is not None
     address = process.stdout.readline().strip()
-    match = re.fullmatch(rf"http://127\.0\.0\.1:(\d+)/\?token={TOKEN}", address)
-    assert match, address
-    yield int(match[1])
+    assert re.fullmatch(rf"http://127\.0\.0\.1:\d+/\?token={TOKEN}", address), address
+    yield address
+    told = browser.with_name("told")
+    eventually(told.exists, "the browser is called")
+    number, _, called, _ = told.read_text().split("\n")
+    os.kill(int(number), signal.SIGTERM)
     with ExitStack() as stack, suppress(closing.ConnectionClosed):
-        Client(int(match[1]), stack)
+        Client(port_of(address), stack)
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE) == 0
     assert texts.read_text(encoding="utf-8") == TEXTS
+    assert not Path(called.removeprefix("file://")).parent.exists()
+
+
+def port_of(address: str) -> int:
+    return int(address.partition("127.0.0.1:")[2].partition("/")[0])
+
+
+@pytest.fixture(scope="module")
+def port(address: str) -> int:
+    return port_of(address)
 
 
 def get(port: int, path: str, **headers: str) -> tuple[int, str, Any]:
@@ -318,7 +348,7 @@ def test_texts_are_offered(port: int, connect: Callable[[int], Client]) -> None:
 def near(demo: Model) -> Iterator[int]:
     """The port of a server in this process."""
     server = Server(demo)
-    yield int(server.start().partition("127.0.0.1:")[2].partition("/")[0])
+    yield port_of(server.start())
     server.stop()
 
 
@@ -367,39 +397,12 @@ def test_what_answers_is_watched(
     assert connect(near).ask(kind="show", id=6, input={"text": "One."})["kind"] == "shown"
 
 
-def test_a_browser_is_not_waited_for_and_not_told_the_token(tmp_path: Path) -> None:
-    """One of the console runs until it is left, and everybody sees what it is called with."""
-    script, told = tmp_path / "browser", tmp_path / "told"
-    script.write_text(
-        "import os, pathlib, sys, time, urllib.request\n"
-        "path = urllib.request.url2pathname(sys.argv[1].partition('://')[2])\n"
-        f"part = pathlib.Path({str(told)!r} + '.part')\n"
-        "part.write_text('\\n'.join([str(os.getpid()), oct(os.stat(path).st_mode), sys.argv[1], open(path).read()]))\n"
-        f"part.rename({str(told)!r})\n"
-        "time.sleep(600)\n"
-    )
-    process = subprocess.Popen(
-        [sys.executable, "-c", CALL, "serve"],
-        env={**ENV, "BROWSER": f"{shlex.quote(sys.executable)} {shlex.quote(str(script))} %s"},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert process.stdout is not None
-        address = process.stdout.readline().strip()
-        until = time.monotonic() + PATIENCE
-        while not told.exists() and time.monotonic() < until:
-            time.sleep(0.05)
-        number, mode, called, content = told.read_text().split("\n")
-        assert get(int(address.partition("127.0.0.1:")[2].partition("/")[0]), f"/?token={TOKEN}")[0] == 200
-        assert (TOKEN in called, address in content) == (False, True)
-        assert os.name == "nt" or mode == "0o100600"
-        os.kill(int(number), signal.SIGTERM)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(PATIENCE) == 0
-        assert not Path(called.removeprefix("file://")).parent.exists()
-    finally:
-        process.kill()
+def test_a_browser_is_not_waited_for_and_not_told_the_token(address: str, browser: Path) -> None:
+    told = browser.with_name("told")
+    eventually(told.exists, "the browser is called")
+    _, mode, called, content = told.read_text().split("\n")
+    assert (TOKEN in called, address in content) == (False, True)
+    assert os.name == "nt" or mode == "0o100600"
 
 
 @pytest.fixture

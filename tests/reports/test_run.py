@@ -207,11 +207,6 @@ def test_a_section_that_fails_takes_no_other_with_it(demo: Model, monkeypatch: A
     assert re.search(r"distances between all heads: about \d+ s", said)
 
 
-@pytest.mark.slow
-def test_the_page_of_the_built_in_corpus_stays_small(demo: Model) -> None:
-    assert len(hs.report(demo, limit=3, sections=OWN)) < 3_000_000
-
-
 def test_a_strict_treebank_is_refused_before_anything_is_measured(
     demo: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
