@@ -46,6 +46,7 @@ def test_heads_are_drawn_on_their_pictures(open_page: Any, pictures: str) -> Non
         assert canvas.evaluate(COLOURS) > 50
     wide = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
     assert page.evaluate(wide)
+    assert violations(page, "#headscope", runOnly=["wcag2a", "wcag2aa"]) == []
 
 
 def test_a_name_opens_the_head_on_a_picture_and_the_patch_that_looks_is_chosen(
@@ -112,10 +113,3 @@ def test_a_head_of_the_decoder_opens_in_its_part(open_page: Any, sounds: str) ->
     )
     assert name in page.locator(".explorer").inner_text()
     page.wait_for_function("text => location.hash.includes(text)", arg="view.part=cross")
-
-
-@pytest.mark.parametrize(("which", "scheme"), [("pictures", "light"), ("sounds", "dark")])
-def test_accessible_to_axe(request: pytest.FixtureRequest, open_page: Any, which: str, scheme: str) -> None:
-    page = open_page(request.getfixturevalue(which), scheme=scheme)
-    page.wait_for_function(SETTLED)
-    assert violations(page, "#headscope", runOnly=["wcag2a", "wcag2aa"]) == []
