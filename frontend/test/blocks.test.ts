@@ -46,7 +46,11 @@ test("a value is written as its column says", () => {
     "–",
     ".25",
   ]);
-  expect([as("figure", 12.345), as("fixed", 12.345, 2), as("probability", 2e-30)]).toEqual(["12.35", "12.35", "2e−30"]);
+  expect([as("figure", 12.345), as("fixed", 12.345, 2), as("probability", 2e-30)]).toEqual([
+    "12.35",
+    "12.35",
+    "< .001",
+  ]);
   expect([as("whole", 12345), as("flag", true), as("flag", false)]).toEqual(["12,345", "aligns best", ""]);
   expect([as("token", "Ġcat"), as("tokens", "Ġa Ġb c d"), as("text", null)]).toEqual(["␣cat", "␣a  ␣b  c", ""]);
 });

@@ -115,7 +115,7 @@ test("the state goes into the fragment and back", async () => {
   } as const;
   const fragment = writeFragment(state, defaults, f, "view.filter=ab");
   expect(fragment).toBe(
-    "head=L5H0&example=1&measure=entropy&theme=dark&large=true&section=probes&sort.probes.probes=-uas&find.probes.probes=uas%3E.5+a&view.filter=ab",
+    "L5H0&example=1&measure=entropy&theme=dark&section=probes&sort.probes.probes=-uas&find.probes.probes=uas%3E.5+a&view.filter=ab",
   );
   expect({ reason: null, ...readFragment(fragment, f) }).toEqual(state);
   expect(writeFragment(defaults, defaults, await figures())).toBe("head=L3H1");

@@ -14,10 +14,10 @@ const LAYERS: readonly (readonly [name: string, files: RegExp])[] = [
   ["still", /^still\/(?!entry\.ts$)/],
   ["ui", /^ui\/(?!page\.ts$)/],
   ["live", /^live\/(?!((standalone\/)?page|widget)\.ts$)/],
-  ["parts of the report", /^report\/(?!(page|draw)\.ts$)[^/]+$/],
+  ["parts of the report", /^report\/(?!(page|draw|headpage|opened|state)\.ts$)[^/]+$/],
   ["blocks of sections", /^report\/blocks\/[^/]+$/],
   ["sections", ROOM],
-  ["the list of sections", /^report\/(sections\/index|draw)\.ts$/],
+  ["the open head, and the list of sections", /^report\/(sections\/index|draw|headpage|opened|state)\.ts$/],
   ["pages", /^(still\/entry|report\/page|live\/page|live\/standalone\/page|live\/widget|ui\/page)\.ts$/],
 ];
 

@@ -173,6 +173,13 @@ export class Figures {
       .filter((cell) => Number.isFinite(value(cell)))
       .sort((a, b) => value(b) - value(a) || a.layer - b.layer || a.head - b.head);
   }
+  /** The place of a head among all that have a value, from 1, the largest; 0 where it has none. */
+  rank({ value }: Pick<Measure, "value">, cell: Cell): { place: number; of: number } {
+    const values = this.cells.map(value).filter(Number.isFinite);
+    const own = value(cell);
+    const larger = values.filter((other) => other > own).length;
+    return { place: Number.isFinite(own) ? larger + 1 : 0, of: values.length };
+  }
   /** The nearest head in a direction, or the same one at the edge. */
   step(cell: Cell, layers: number, heads: number): Cell {
     const next = { layer: cell.layer + layers, head: cell.head + heads };

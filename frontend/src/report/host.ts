@@ -20,7 +20,7 @@ export interface State {
   readonly reason: Reason | null;
   readonly measure: string;
   readonly theme: ThemeChoice;
-  /** The explorer fills the window. */
+  /** The page of the head fills the window. */
   readonly large: boolean;
   /** The section that a link led to; null: none. */
   readonly section: string | null;

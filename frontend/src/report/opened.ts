@@ -1,7 +1,9 @@
-// The head that is open: the explorer of an example, and where the head stands among all over the corpus.
+// The head that is open, as a column beside the report or as a page: its explorer, what is known of it, and its place
+// among all over the corpus.
 
 import type { ExplorerPayload, ExplorerState, Reason } from "../protocol";
 import { Store } from "../scene/data";
+import { Of } from "../scene/made";
 import { beginsOf, nameOf } from "../scene/says";
 import { DEFAULTS, type Full, headsOf, settle, unequal, write } from "../scene/state";
 import { h } from "../ui/dom";
@@ -9,6 +11,7 @@ import { fromPage } from "../ui/embedded";
 import { Explorer } from "../ui/explorer";
 import { download } from "../ui/save";
 import { same, tablesOf } from "./figures";
+import { pageOf } from "./headpage";
 import type { Host, Now } from "./host";
 import { CORPUS, linked, ofMeasure, placed, shows } from "./reasons";
 import { kept, SIDES } from "./sides";
@@ -32,6 +35,8 @@ export class Opened {
   /** Of an example with the maps of two models: which is shown. */
   private readonly sides = h("div.sides");
   private readonly box = h("div.explorer");
+  private readonly known = h("div.known");
+  private readonly told = new Of();
   private readonly among = h("h3");
   private readonly strips: Strips;
   private readonly root: HTMLElement;
@@ -50,10 +55,7 @@ export class Opened {
       { title: "Show this head in the table", onclick: () => host.row(this.now.cell) },
       "Row in the table",
     );
-    this.enlarge = h("button.link.enlarge", {
-      hidden: examples.length === 0,
-      onclick: () => host.set({ large: !this.now.large }),
-    });
+    this.enlarge = h("button.link.enlarge", { onclick: () => host.set({ large: !this.now.large }) });
     const options = examples.map((example, i) => h("option", `${i + 1} · ${called(example)}`));
     this.select = h(
       "select.example",
@@ -68,11 +70,12 @@ export class Opened {
       this.sides,
       this.note,
       this.box,
+      this.known,
       h("div.among", this.among, this.strips.root),
     );
     element.append(this.root);
     this.strips.update(now);
-    this.build(state);
+    this.build({ ...this.opening, ...state });
     this.describe();
   }
 
@@ -103,13 +106,13 @@ export class Opened {
 
   /** Take over a state from the page's address. */
   restore(state: ExplorerState): void {
-    this.explorer?.update(this.withHead(state));
+    this.explorer?.update(this.withHead({ ...this.opening, ...state }));
   }
 
   /** The explorer's state as a part of the page's address: what differs from how this head opens. */
   get fragment(): string {
     const { explorer, payload } = this;
-    return explorer && payload ? write(explorer.state, settle(this.withHead({}), payload), VIEW) : "";
+    return explorer && payload ? write(explorer.state, settle(this.withHead(this.opening), payload), VIEW) : "";
   }
 
   /** Where the open head begins: what has the focus when it is gone to. */
@@ -144,6 +147,12 @@ export class Opened {
         reasons.some((reason) => reason?.example === this.now.example),
       )
     );
+  }
+
+  /** How the explorer opens: on a page of a head at what it is there for. */
+  private get opening(): ExplorerState {
+    const { large, reason, example } = this.now;
+    return large && reason?.example === example ? shows(reason, this.payload!) : {};
   }
 
   /** The model's own indices of the open head. */
@@ -241,6 +250,7 @@ export class Opened {
   private describe(): void {
     const { measure, cell, example, large, reason } = this.now;
     const { figures } = this.host;
+    if (this.told.renewed(cell, this.now.theme)) this.known.replaceChildren(...pageOf(this.host, cell));
     const inA = this.models ? " in A" : "";
     const why = reason ?? placed(ofMeasure(measure, cell), cell, figures);
     const { says, figure, over = CORPUS } = why;
@@ -251,19 +261,22 @@ export class Opened {
       h("span", says),
       h("b", figure),
       h("span", `${over}${reason && !reason.measure ? "" : inA}${here ? "," : ""}`),
-      ...(here ? [h("b", here), h("span", "on this input")] : []),
+      ...(here
+        ? [
+            h("b", here),
+            h("span", `in this ${{ text: "text", images: "picture", sounds: "sound" }[figures.payload.corpus.kind]}`),
+          ]
+        : []),
     );
     this.select.selectedIndex = example;
-    this.enlarge.textContent = large ? "Back to the report" : "Enlarge";
+    this.enlarge.textContent = large ? "Back to the report" : "Page of this head";
     const part = this.payload?.inputs[0]?.parts[0];
     const hasHead = part !== undefined && headsOf(part, this.open.layer).includes(this.open.head);
     this.box.hidden = !hasHead;
     this.sides.hidden = !hasHead || !this.paired;
     this.root.classList.toggle("two", this.paired);
     this.note.hidden = hasHead;
-    this.note.textContent = part
-      ? "The maps of this example hold no such head."
-      : "This report was made without examples.";
+    this.note.textContent = part ? "The maps of this example hold no such head." : "This page holds no examples.";
     const all = figures.cells.length;
     this.among.textContent = `${figures.name(cell)}${inA} over the corpus, ${all > 1 ? `among all ${all} heads` : "the only head"}`;
   }

@@ -208,7 +208,7 @@ class Report implements Host {
       null,
     );
     (row ?? this.page.querySelector("[data-section=heads]"))?.scrollIntoView({ block: "center" });
-    row?.querySelector("button")?.focus({ preventScroll: true });
+    row?.querySelector<HTMLElement>(".headname")?.focus({ preventScroll: true });
   }
 
   readonly light: Host["light"] = (make) => this.watch.light(make);
@@ -255,6 +255,8 @@ class Report implements Host {
     for (const name of ["aria-label", "title"]) this.themeButton.setAttribute(name, `Theme: ${theme}`);
     this.root.classList.toggle("enlarged", large);
     this.page.inert = this.bar.inert = large;
+    const { title } = this.figures.payload;
+    document.title = large ? `${this.figures.name(cell)} · ${title}` : title;
     const open = this.aside.classList.contains("open");
     this.drawer.replaceChildren(h("b", this.figures.name(cell)), h("span.dim", open ? "close" : "show this head"));
     this.drawer.setAttribute("aria-expanded", String(open));
@@ -272,8 +274,8 @@ class Report implements Host {
 
   // Whether others are open than in the latest entry of the history.
   private stepped(): boolean {
-    const { cell, example, reason } = this.state;
-    return this.entry.renewed(cell, example, reason, this.opened.scale);
+    const { cell, example, reason, large } = this.state;
+    return this.entry.renewed(cell, example, reason, large, this.opened.scale);
   }
 
   private readBack(): void {
@@ -293,8 +295,8 @@ class Report implements Host {
   // Arrow keys on the grid move between heads; Escape leads back to the report.
   private readonly key = (event: KeyboardEvent): void => {
     if (event.key === "Escape") {
+      if (this.state.large) return this.set({ large: false });
       if (this.origin && event.target instanceof Node && this.aside.contains(event.target)) return this.back();
-      if (this.state.large) this.set({ large: false });
       return this.pull(false);
     }
     const step = arrow(event);

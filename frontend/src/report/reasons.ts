@@ -73,7 +73,7 @@ export function linked(payload: ExplorerPayload, label: string | null): Explorer
   return { ...payload, inputs: payload.inputs.map((input) => ({ ...input, parts: parts(input) })) };
 }
 
-/** What a link to a head is made of: it opens the head on its reason, and says which. */
+/** What a link to the page of a head is made of: it opens the head on its reason, and says which. */
 export function opens(
   host: Host,
   cell: Cell,
@@ -85,6 +85,8 @@ export function opens(
     "data-reason": JSON.stringify(reason),
     onclick: (event: MouseEvent) => {
       event.stopPropagation();
+      if (event.ctrlKey || event.metaKey || event.shiftKey) return; // its page, in a window of its own
+      event.preventDefault();
       host.open(cell, first(event) ?? reason);
     },
   };

@@ -1,4 +1,4 @@
-// Buttons that open heads, and what is folded.
+// Links that open heads, and what is folded.
 
 import "./rows.css";
 import type { Reason } from "../protocol";
@@ -15,7 +15,9 @@ export function headLink(
   reason: Reason,
   title: string | null = null,
 ): HTMLElement {
-  return cell ? h("button.headlink", { title, ...opens(host, cell, reason) }, text) : h("span", { title }, text);
+  return cell
+    ? h("a.headlink", { href: `#${host.figures.name(cell)}`, title, ...opens(host, cell, reason) }, text)
+    : h("span", { title }, text);
 }
 
 /** What is unfolded by a click. */

@@ -1,12 +1,14 @@
-// The page's state as a fragment: #head=L2H3&example=0&measure=sep&theme=dark&view.filter=ab; why the head is open
+// The page's state as a fragment: #head=L2H3&example=0&measure=sep&theme=dark&view.filter=ab, and #L2H3 where the page
+// of the head fills the window; why the head is open
 // stands in reason.says=finds the antecedent&reason.figure=78 %&…, how tables stand in sort.SECTION.TABLE=-q and
 // find.SECTION.TABLE=L2.
 
 import type { Reason } from "../protocol";
 import { parseCode } from "../scene/format";
-import type { Figures } from "./figures";
+import type { Cell, Figures } from "./figures";
+import { scores, standings } from "./headpage";
 import type { Arranged, State, ThemeChoice } from "./host";
-import { because, CORPUS, ofMeasure } from "./reasons";
+import { because, CORPUS, ofMeasure, placed } from "./reasons";
 
 const THEMES: readonly ThemeChoice[] = ["auto", "light", "dark"];
 
@@ -20,16 +22,18 @@ const WHY = "reason.";
 export function readFragment(hash: string, figures: Figures): Partial<State> {
   const entries = new URLSearchParams(hash.replace(/^#/, ""));
   const state: { -readonly [K in keyof State]?: State[K] } = {};
-  const head = parseCode(entries.get("head") ?? "");
+  const [paged = ""] = entries.keys();
+  const head = parseCode(paged) ?? parseCode(entries.get("head") ?? "");
   const cell = head && figures.find(head.layer, head.head);
   if (cell) state.cell = cell;
+  if (cell && (parseCode(paged) || entries.get("large") === "true"))
+    Object.assign(state, entries.has("example") ? { large: true } : page(cell, figures));
   const example = entries.get("example") ?? "";
   if (/^\d+$/.test(example) && Number(example) < figures.payload.examples.length) state.example = Number(example);
   const measure = entries.get("measure");
   if (measure && figures.has(measure)) state.measure = measure;
   const theme = THEMES.find((choice) => choice === entries.get("theme"));
   if (theme) state.theme = theme;
-  if (entries.get("large") === "true") state.large = true;
   const section = entries.get("section");
   if (section) state.section = section;
   const arranged = readArranged(entries);
@@ -37,6 +41,13 @@ export function readFragment(hash: string, figures: Figures): Partial<State> {
   const reason = readReason(entries, figures);
   if (cell && reason) state.reason = reason;
   return state;
+}
+
+/** The state in which the page of a head opens: on its first score, or its highest rank, where that is seen. */
+export function page(cell: Cell, figures: Figures): Pick<State, "cell" | "example" | "reason" | "large"> {
+  const first = (scores(figures, cell)[0] ?? standings(figures, cell)[0])?.reason;
+  const reason = first ? placed(first, cell, figures) : null;
+  return { cell, reason, example: reason?.example ?? 0, large: true };
 }
 
 function readArranged(entries: URLSearchParams): State["arranged"] {
@@ -80,14 +91,17 @@ function writeReason(entries: URLSearchParams, reason: Reason, { cell, measure }
 
 /** The fragment of a state: the head and example always, the rest where it differs from the page's defaults. */
 export function writeFragment(state: State, defaults: State, figures: Figures, view = ""): string {
-  const entries = new URLSearchParams({ head: figures.name(state.cell) });
-  if (figures.payload.examples.length > 0) entries.set("example", String(state.example));
+  const { large, cell } = state;
+  const name = figures.name(cell);
+  const entries = new URLSearchParams(large ? {} : { head: name });
+  const opens = large ? page(cell, figures) : null;
+  const plain = opens?.example === state.example && JSON.stringify(opens.reason) === JSON.stringify(state.reason);
+  if (figures.payload.examples.length > 0 && !plain) entries.set("example", String(state.example));
   if (state.measure !== defaults.measure) entries.set("measure", state.measure);
   if (state.theme !== defaults.theme) entries.set("theme", state.theme);
-  if (state.large) entries.set("large", "true");
   if (state.section) entries.set("section", state.section);
   for (const [table, arranged] of Object.entries(state.arranged))
     for (const [what, value] of Object.entries(arranged)) if (value) entries.set(`${what}.${table}`, value);
-  if (state.reason) writeReason(entries, state.reason, state, figures);
-  return `${entries}${view && `&${view}`}`;
+  if (state.reason && !plain) writeReason(entries, state.reason, state, figures);
+  return [large && name, String(entries), view].filter(Boolean).join("&");
 }

@@ -1,6 +1,6 @@
-// One strip a measure: every head a tick, the open one a dot.
+// One strip a measure: every head a tick, the open one a dot, and its rank among all.
 
-import { figure } from "../scene/format";
+import { figure, whole } from "../scene/format";
 import { h } from "../ui/dom";
 import { fit } from "./cells";
 import type { Cell, Measure } from "./figures";
@@ -20,6 +20,7 @@ export class Strips {
     measure: Measure;
     canvas: HTMLCanvasElement;
     value: HTMLElement;
+    rank: HTMLElement;
     name: HTMLElement;
   }[];
   /** From one end of a strip to the other. */
@@ -36,21 +37,23 @@ export class Strips {
         (cell) => host.open(cell, ofMeasure(measure, cell)),
       );
       const canvas = h("canvas", { "aria-hidden": "true", ...listeners });
-      return { measure, canvas, name, value: h("span.val") };
+      return { measure, canvas, name, value: h("span.val"), rank: h("span.dim") };
     });
     this.root.append(
-      h("div.strips", ...this.strips.map(({ name, canvas, value }) => h("div.strip", name, canvas, value))),
+      h("div.strips", ...this.strips.map(({ name, canvas, value, rank }) => h("div.strip", name, canvas, value, rank))),
     );
   }
 
   update({ cell, measure: open, width }: Now): void {
-    this.width = Math.max(60, Math.min(WIDEST, width) - 198);
+    this.width = Math.max(60, Math.min(WIDEST, width) - 264);
     // Read once, before anything is written: each reading after a change styles the page anew.
     const style = getComputedStyle(this.root);
     const inks = INKS.map((name) => style.getPropertyValue(name));
-    for (const { measure, canvas, value, name } of this.strips) {
+    for (const { measure, canvas, value, rank, name } of this.strips) {
       this.draw(canvas, measure, cell, inks);
       value.textContent = figure(measure.value(cell), 2);
+      const { place, of } = this.host.figures.rank(measure, cell);
+      rank.textContent = place ? `${whole(place)} of ${whole(of)}` : "";
       name.classList.toggle("on", measure === open);
     }
   }

@@ -66,12 +66,8 @@ export function errorFigure(x: number): string {
   return bare(fixed(x, x >= 10 ? 1 : x >= 1 ? 2 : x >= 0.01 ? 3 : 4));
 }
 
-/** A p or q: `.04`, or `2e−30`. */
-export function probability(p: number): string {
-  if (!Number.isFinite(p)) return "–";
-  if (p >= 0.001) return bare(fixed(p, 3));
-  return p === 0 ? "0" : p.toExponential(0).replace("e-", "e−");
-}
+/** A p or q: `.041`, or `< .001`. */
+export const probability = (p: number): string => (p < 0.001 ? "< .001" : bare(fixed(p, 3)));
 
 /** An accuracy: `.866`, and `–` for none. */
 export const share = (x: number | null, digits = 3): string =>

@@ -17,13 +17,13 @@ from headscope.core.arrays import Floats
 from headscope.core.counts import plural
 from headscope.core.heads import Head
 from headscope.core.tokens import Kind
-from headscope.reports.leads import Finding, lead, tables
+from headscope.reports.leads import Finding, lead
 from headscope.views import blocks
 from headscope.views.blobs import Blobs
 from headscope.views.blocks import Block, BlocksSection, ColumnsBlock, ItemsBlock, PicturedItem
-from headscope.views.charts import Chart
 from headscope.views.digits import percent
-from headscope.views.payload import Part, Reason
+from headscope.views.marks import map_of_marks
+from headscope.views.payload import Part
 from headscope.views.reasons import because
 from headscope.views.section import Section
 from headscope.views.sentences import NAMED, comma, head_name, sentence, text
@@ -235,54 +235,12 @@ class Summary(Section):
                 blocks.folded(plural(len(rest), "more finding"), ItemsBlock(kind="items", items=items))
             )
         marks = {name: heads for section in self.sections for name, heads in section.marks().items()}
-        columns = ColumnsBlock(kind="beside", columns=[self._map(marks), leads])
-        return blocks.section("summary", "", "", [columns] if marks else leads)
-
-    def _map(self, marks: Mapping[str, Sequence[Head]]) -> list[Block]:
-        """The whole model: layers down, heads across, what each head is known to do as a colour and a letter."""
-        there = np.isfinite(list(self.values.values())).any(axis=0)
-        heads = [Head(self.layers[row], self.heads[column]) for row, column in np.argwhere(there)]
-        known = {head: [name for name, having in marks.items() if head in having] for head in heads}
-        reasons: dict[Any, Reason] = {}
-        for table in tables(self.shown, "roles", "coref", "syntax"):
-            places = zip(*(table["values"].get(axis, ()) for axis in ("layer", "head")), strict=True)
-            for place, reason in zip(places, table["reasons"], strict=False):
-                if reason:
-                    reasons.setdefault(place, reason)
-        names, none = [*marks], sum(not roles for roles in known.values())
-        every = plural(len(heads), "head")
-        listed = "; ".join(f"{name}: {', '.join(map(str, having))}" for name, having in marks.items())
-        chart: Chart = {
-            "kind": "head_map",
-            "title": "",
-            "x": {"title": "", "names": [*map(str, self.heads)]},
-            "y": {"title": "", "names": [*map(str, self.layers)]},
-            "rows": {
-                "x": [self.heads.index(head.head) for head in heads],
-                "y": [self.layers.index(head.layer) for head in heads],
-                "colour": [names.index(roles[0]) if roles else None for roles in known.values()],
-                "link": [*map(str, heads)],
-            },
-            "colour": {
-                "title": "",
-                "of": "heads",
-                "lettered": True,
-                "names": names,
-                "counts": [*map(len, marks.values())],
-            },
-            "label": f"{every}, layers down, heads across. {listed}. Arrow keys move between heads.",
-        }
-        if none:
-            chart["colour"]["none"] = f"none of these {none}"
-        out = sum(any(name != BROAD for name in roles) for roles in known.values())
-        return [
-            blocks.paragraph(f"{out} of {every} stand{'s' * (out == 1)} out", tone="headline"),
-            blocks.charts(
-                [chart],
-                reasons=[reasons.get(head) for head in heads],
-                tips=[", ".join(roles) or "none of these" for roles in known.values()],
-            ),
-        ]
+        if not marks:
+            return blocks.section("summary", "", "", leads)
+        there = np.argwhere(np.isfinite(list(self.values.values())).any(axis=0))
+        heads = [Head(self.layers[row], self.heads[column]) for row, column in there]
+        picture = map_of_marks(heads, marks, out={*marks} - {BROAD})
+        return blocks.section("summary", "", "", [ColumnsBlock(kind="beside", columns=[picture, leads])])
 
     def _of_measures(self) -> list[Finding]:
         covered = {name for section in self.sections for name in section.covered}

@@ -111,14 +111,9 @@ def probability(p: float) -> str:
     """A p or q.
 
     >>> probability(0.0412), probability(2.3e-30)
-    ('.041', '2e−30')
+    ('.041', '< .001')
     """
-    if not math.isfinite(p):
-        return "–"
-    if p >= 0.001:
-        return bare(fixed(p, 3))
-    mantissa, _, power = f"{p:.0e}".partition("e")
-    return "0" if p == 0 else f"{mantissa}e{int(power)}".replace("-", "−")
+    return bare(fixed(p, 3)) if not p < 0.001 else "< .001"
 
 
 def percent(share: float) -> str:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from headscope.core.heads import Head
 from headscope.views.blobs import Blobs
 from headscope.views.explorer import Input
-from headscope.views.payload import Part, SectionInfo
+from headscope.views.payload import Part, Reason, SectionInfo
 
 
 class Section(ABC):
@@ -47,8 +47,8 @@ class Section(ABC):
         """The heads that it opens, and the example of the page on which it does, or the measure that is seen there."""
         return ()
 
-    def marks(self) -> Mapping[str, Sequence[Head]]:
-        """What heads are known to do, for the picture of the whole model."""
+    def marks(self) -> Mapping[str, Mapping[Head, Reason]]:
+        """What heads are known to do, each with its figure, for the picture of the whole model."""
         return {}
 
 

@@ -1,16 +1,16 @@
-// A card a head: its roles, where it stands out, and real examples of what it does, each opened on a click.
+// A card of the first head of each role: real examples of what it does. Those of other heads are on their own pages.
 
 import "./cards.css";
-import type { CardExample, CardsBlock } from "../../protocol";
+import type { CardExample, CardInfo, CardsBlock } from "../../protocol";
 import { h } from "../../ui/dom";
-import { cardsOf, type Known } from "../card";
-import { same } from "../figures";
-import type { Now } from "../host";
-import { toggle } from "../rows";
+import { examples, textOf } from "../card";
+import type { Host } from "../host";
+import { because, ofMeasure } from "../reasons";
+import { headLink } from "../rows";
 import { HEAD, records, type Table } from "../table";
 import type { Block } from "./block";
 
-function saved({ cards }: CardsBlock, texts: readonly string[]): Table {
+function saved({ cards }: CardsBlock, host: Host): Table {
   const rows = cards.flatMap(({ strongest, sample, ...card }) => {
     const row = (kind: string) => (example: CardExample) => ({
       ...card,
@@ -18,7 +18,7 @@ function saved({ cards }: CardsBlock, texts: readonly string[]): Table {
       kind,
       roles: card.roles.join("; "),
       example: example.example + 1,
-      text: texts[example.example],
+      text: textOf(host, example.example),
     });
     return [...strongest.map(row("strongest")), ...sample.map(row("decile"))];
   });
@@ -27,38 +27,40 @@ function saved({ cards }: CardsBlock, texts: readonly string[]): Table {
   return records({ ...HEAD, ...said, ...places }, rows);
 }
 
-export const cards: Block<CardsBlock> = (info, { host }) => {
-  const { texts, card } = cardsOf(host, info.inputs);
-  const known = info.cards.flatMap((info): Known[] => {
-    const cell = host.figures.find(info.layer, info.head);
-    return cell ? [{ cell, info }] : [];
-  });
-  // Of each role the first head: the others are a switch away.
-  const leading = known.map(({ info: { roles } }) => roles[0]);
-  const roles = known.filter((_, i) => leading[i] !== undefined && leading.indexOf(leading[i]) === i);
-  const [grid, status, folded] = [h("div.cards"), h("span.dim", { role: "status" }), h("p.note.paper")];
-  let all = false;
-  let made = new Map<Known, HTMLElement>();
-  let painted = "";
+function cardOf(host: Host, info: CardInfo, inputs: number): HTMLElement[] {
+  const { figures } = host;
+  const cell = figures.find(info.layer, info.head);
+  if (!cell) return [];
+  const name = figures.name(cell);
+  const reason = figures.has(info.measure) ? ofMeasure(figures.measure(info.measure), cell) : because(info.measure, "");
+  return [
+    h(
+      "article.card",
+      { "aria-label": name, "data-head": name },
+      h(
+        "header",
+        headLink(host, cell, name, reason),
+        h("span.dim", figures.paper(cell)),
+        ...info.roles.map((role) => h("span.role", role)),
+      ),
+      ...examples(host, cell, info, inputs),
+    ),
+  ];
+}
 
-  const update = ({ cell: open, theme }: Now): void => {
-    if (theme !== painted) made = new Map();
-    painted = theme;
-    const visible = known.filter((one) => same(one.cell, open) || (!info.alone && (all || roles.includes(one))));
-    for (const one of visible) made.set(one, made.get(one) ?? card(one));
-    const elements = visible.map((one) => made.get(one)!);
-    if (elements.length !== grid.children.length || elements.some((element, i) => grid.children[i] !== element))
-      grid.replaceChildren(...elements);
-    for (const [one, element] of made) element.toggleAttribute("data-open", same(one.cell, open));
-    const left = known.length - visible.length;
-    folded.textContent = left > 0 ? `The cards of ${left} more heads are in the page itself and in its tables.` : "";
-    status.textContent = all ? "" : `${roles.length > 0 ? "one head of each role, and " : ""}the head that is open`;
+export const cards: Block<CardsBlock> = (info, { host, element }) => {
+  const leading = info.cards.map(({ roles }) => roles[0]);
+  const first = info.cards.filter((_, i) => leading[i] !== undefined && leading.indexOf(leading[i]) === i);
+  const grid = h("div.cards");
+  element.hidden = info.alone;
+  let painted = "";
+  return {
+    root: h("div", h("p.note", "The first head of each role; those of the others are on their pages."), grid),
+    update: ({ theme }) => {
+      if (theme !== painted && !info.alone)
+        grid.replaceChildren(...first.flatMap((card) => cardOf(host, card, info.inputs)));
+      painted = theme;
+    },
+    tables: { cards: () => saved(info, host) },
   };
-  const every = toggle(`All ${known.length} heads`, (on) => {
-    all = on;
-    update(host.now);
-  });
-  if (roles.length === 0 && known.length <= 12) every.click();
-  const root = h("div", !info.alone && h("div.ctl", every, status), grid, !info.alone && folded);
-  return { root, update, tables: { cards: () => saved(info, texts) } };
 };

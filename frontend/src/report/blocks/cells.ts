@@ -16,6 +16,12 @@ export type Values = (name: string | undefined) => Value;
 
 export const numeric = (value: Value): number | null => (typeof value === "number" ? value : null);
 
+/** The name of a row's head, which links to its page where it has one. */
+function named(info: TableBlock, name: string, text = name): HTMLElement {
+  const cases = info.cases ? "false" : null;
+  return info.look ? h("button.headname", text) : h("a.headname", { href: `#${name}`, "aria-expanded": cases }, text);
+}
+
 export class Cells {
   constructor(
     private readonly info: TableBlock,
@@ -48,7 +54,7 @@ export class Cells {
       ...(measure !== null
         ? [this.shows(measure, String(value(of)))]
         : pressed
-          ? [h("button.headname", { "aria-pressed": info.cases ? "false" : null }, text)]
+          ? [named(info, head.name, text)]
           : explained(text, host)),
       beside !== null && h("span.dim", String(beside)),
     );
@@ -91,7 +97,7 @@ export class Cells {
     const texts: Child[] = [
       ...(head
         ? this.info.cells[0]!.draw === "measure"
-          ? [h("button.headname", head.name)]
+          ? [named(this.info, head.name)]
           : [h("b", head.name), h("span.dim", `  ${paperOf(this.info, row!)}`)]
         : [written(row === null ? rounded : figured, own)]),
       value(aside) !== null && h("span.dim", String(value(aside))),
@@ -116,11 +122,11 @@ export class Cells {
     };
   }
 
-  // What a text says, or a figure: `p = .001`.
+  // What a text says, or a figure: `p .041`.
   private titleOf(name: string | undefined, value: Values): string | null {
     const [column, own] = [name && this.columns.get(name), value(name)];
     if (!column || own === null) return null;
-    return typeof own === "string" ? own : `${column.label} = ${written(column, own)}`;
+    return typeof own === "string" ? own : `${column.label} ${written(column, own)}`;
   }
 
   // What fills half of the drawing of a change.

@@ -132,7 +132,7 @@ export class Rows {
     if (!this.info.cases || !cell || !reason) return;
     for (const [other, element] of this.made) {
       element.classList.toggle("chosen", other === row);
-      element.querySelector("[aria-pressed]")?.setAttribute("aria-pressed", String(other === row));
+      element.querySelector("[aria-expanded]")?.setAttribute("aria-expanded", String(other === row));
     }
     this.list.replaceChildren(...cases(this.info.cases, row, cell, reason, this.host));
   }
@@ -229,7 +229,7 @@ export class Rows {
     if (at + by! >= this.count) this.find(cell);
     this.made
       .get(this.found[at + by!]!)!
-      .querySelector("button")
+      .querySelector<HTMLElement>(".headname")
       ?.focus();
   }
 

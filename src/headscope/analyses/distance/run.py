@@ -40,6 +40,7 @@ from headscope.views import blocks
 from headscope.views.blobs import Blobs
 from headscope.views.blocks import Block, BlocksSection
 from headscope.views.charts import map_of_heads
+from headscope.views.digits import probability
 from headscope.views.reasons import because
 from headscope.views.section import Section
 
@@ -317,8 +318,8 @@ class HeadPlane(Section):
             nearer = "are" if test.within < test.between else "are not"
             lines.append(
                 f"Heads of one layer {nearer} nearer to each other ({test.within:.3f}) than to heads of other layers "
-                f"({test.between:.3f}): p = {test.p:.2g}, one-sided, by {test.permutations:,} permutations of the "
-                "heads over the layers."
+                f"({test.between:.3f}): p {probability(test.p)}, one-sided, by {test.permutations:,} permutations of "
+                "the heads over the layers."
             )
         if len(counts) > 2:
             ends = arrangement.first_and_last(self.result)

@@ -1,94 +1,257 @@
-"""Pages of cards: tables of plain HTML, which need no script and no network."""
+"""The page of a card, which is a report of its lists, and the page that compares cards."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, Literal, cast
 
+import numpy as np
+import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
+
+from headscope.analyses.roles.definitions import BROAD, units_of
+from headscope.core.arrays import Floats
 from headscope.core.counts import plural
-from headscope.views.digits import significant
+from headscope.core.heads import Head
+from headscope.views import blocks, digits
+from headscope.views.blobs import Blobs
+from headscope.views.blocks import (
+    Block,
+    CellInfo,
+    ColumnsBlock,
+    HeadsBlock,
+    ListBlock,
+    ListEntry,
+    MeasuresBlock,
+)
+from headscope.views.marks import map_of_marks
 from headscope.views.page import html_text, policy
+from headscope.views.page import page as html_page
+from headscope.views.payload import Part, Reason
+from headscope.views.reasons import because
+from headscope.views.sentences import head_name
 
-_STYLE = """
-:root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif; }
-body { max-width: 68rem; margin: 2rem auto; padding: 0 1rem; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; display: block; overflow-x: auto; }
-th, td { text-align: right; padding: .15rem .6rem;
-  border-bottom: 1px solid color-mix(in srgb, currentColor 15%, transparent); }
-th { font-weight: 600; } th:first-child, td:first-child, .text { text-align: left; }
-td:not(.text) { white-space: nowrap; }
-.note { opacity: .7; } code { font-size: .9em; overflow-wrap: anywhere; } summary { cursor: pointer; }
-"""
-
-_TOP = 10
-_FIGURES = ("score", "low", "high", "threshold", "chance", "q", "n")
+LEVEL = 0.05
+_TOP = 5
+_AGAIN = "headscope card"
 
 
 def page(card: Mapping[str, Any]) -> str:
-    """The page of one card."""
-    model = card["model"]
-    layers, heads = plural(len(model["heads"]), "layer"), plural(sum(model["heads"]), "head")
-    sizes = f"{layers}, {heads}, {model['parameters']:,} weights"
-    parts = [
-        f"<h1>{html_text(model['name'])}</h1>",
-        _paragraph(f"{model['class']}: {sizes}, {model['dtype']}."),
-    ]
-    parts += [_paragraph(text) for text in (*model["notes"], model["unseen"] or "") if text]
-    for name, one in card["lists"].items():
-        parts += [
-            f"<h2>{html_text(name)}</h2>",
-            _paragraph(_sentence(one["why"])),
-            _paragraph(stability(one)),
+    """The page of one card: a report whose measures are the lists."""
+    model, lists, blobs = card["model"], card["lists"], Blobs()
+    heads = sorted({Head.parse(row["head"]) for one in lists.values() for row in one["heads"]})
+    layers, columns = (sorted({head[axis] for head in heads}) for axis in (0, 1))
+    shape = (len(lists), len(layers), len(columns))
+    figures = {name: np.full(shape, np.nan) for name in ("score", "se", "n", "chance")}
+    for at, row, head in _rows(lists):
+        for name, values in figures.items():
+            if (value := row.get(name)) is not None:
+                values[[*lists].index(at), layers.index(head.layer), columns.index(head.head)] = value
+    read = next(iter(card["corpora"].values()), {})
+    texts = {**_named_corpora(card["corpora"]), "weights": model["weights"], "class": model["class"]}
+    payload = {
+        "kind": "report",
+        "version": 1,
+        "title": f"What the heads of {model['name']} do",
+        "model": {
+            **{key: model[key] for key in ("name", "parameters", "dtype", "causal", "revision")},
+            "layers": len(layers),
+            "heads": len(columns),
+            "unseen": model["unseen"] or "",
+        },
+        "corpus": {
+            **{key: read.get(key) for key in ("documents", "tokens")},
+            "kind": "text",
+            "name": read.get("name", ""),
+            "examples": read.get("inputs"),
+            "words": None,
+            "split_words": None,
+            "shares": {},
+        },
+        "measures": [
+            {
+                "name": name,
+                "title": name,
+                "description": _sentence(one["why"]),
+                "units": _units(name),
+                "by": "",
+                "over": "",
+                "source": "",
+            }
+            for name, one in lists.items()
+        ],
+        "layers": layers,
+        "heads": columns,
+        "value": blobs.plain(figures["score"]),
+        "error": blobs.plain(figures["se"]),
+        "count": blobs.plain(figures["n"]),
+        "chance": blobs.plain(_by_layer(figures["chance"])),
+        "seen": blobs.plain(np.full((*shape, 2), -1), "int32"),
+        "here": blobs.plain(np.full(shape, np.nan)),
+        "sections": [*_sections(card, heads)],
+        "examples": [],
+        "options": {name: str(value) for name, value in card["options"].items() if value is not None} | texts,
+        "versions": card["made"],
+        **dict.fromkeys(("command", "created", "seconds", "route")),
+    }
+    return html_page(payload, blobs.texts, bundle="report", title=payload["title"])
+
+
+def _rows(lists: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any], Head]]:
+    for name, one in lists.items():
+        for row in one["heads"]:
+            yield name, row, Head.parse(row["head"])
+
+
+def _by_layer(values: Floats) -> Floats:
+    """The mean over the heads of a layer that have a value, ``[list layer head] -> [list layer]``."""
+    count = np.isfinite(values).sum(-1)
+    return np.where(count > 0, np.nansum(values, -1) / np.maximum(count, 1), np.nan)
+
+
+def _named_corpora(corpora: Mapping[str, Any]) -> dict[str, str]:
+    """Of each reading the corpus, how much of it, and the beginning of its checksum."""
+    return {
+        f"read for {name}": f"{one['name']}: {plural(one['documents'], 'document')}, "
+        f"{plural(one['inputs'], 'input')}, {plural(one['tokens'], 'token')}, sha256 {one['sha256'][:16]}"
+        for name, one in corpora.items()
+    }
+
+
+def _units(name: str) -> str:
+    return {"importance": "objective", "copying": "score"}.get(name) or units_of(name)
+
+
+def named(one: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
+    """Whether a head of a list stands out there."""
+    return bool(one["tested"]) and row.get("q") is not None and row["q"] <= LEVEL
+
+
+def _reason(name: str, row: Mapping[str, Any]) -> Reason:
+    units = _units(name)
+    figure = f"{row['score']:.3f}" if units == "share" else f"{row['score']:.2f} {units}"
+    return because(name, figure, measure=name)
+
+
+def _marks(lists: Mapping[str, Any]) -> dict[str, dict[Head, Reason]]:
+    """The heads that stand out in a list, in lists of their whole attention."""
+    marks: dict[str, dict[Head, Reason]] = {}
+    for name, row, head in _rows(lists):
+        if named(lists[name], row) and "off the sink" not in name:
+            marks.setdefault(name, {})[head] = _reason(name, row)
+    return dict(sorted(marks.items(), key=lambda one: one[0] in ("sink", BROAD)))
+
+
+def _sections(card: Mapping[str, Any], heads: Sequence[Head]) -> Iterator[Any]:
+    """What stands out, every list as a map, and all scores."""
+    lists, marks = card["lists"], _marks(card["lists"])
+    rows: Any = pd.DataFrame(
+        [
+            {
+                **dict.fromkeys(
+                    ("low", "high", "threshold", "chance", "p", "q", "n", "documents", "se"), np.nan
+                ),
+                **row,
+                "layer": head.layer,
+                "head": head.head,
+                "role": name,
+                "out": named(lists[name], row),
+                "units": _units(name),
+            }
+            for name, row, head in _rows(lists)
         ]
-        shown = [row for row in one["heads"] if _named(one, row)] or one["heads"][:_TOP]
-        if one["tested"] and not _named(one, shown[0]):
-            parts.append(_paragraph(f"No head has it (q above .05); the highest {len(shown)}:"))
-        parts.append(_heads(shown))
-        rest = one["heads"][len(shown) :]
-        if rest:
-            parts.append(
-                f"<details><summary>{plural(len(rest), 'more head')}</summary>{_heads(rest)}</details>"
-            )
-    parts += ["<h2>Not told</h2>", _table(["list", "why"], card["not_told"].items(), text=True)]
-    counts = ("documents", "inputs", "tokens")
-    corpora = [
-        (name, one["name"], *(f"{one[of]:,}" for of in counts), one["sha256"][:16])
-        for name, one in card["corpora"].items()
+    ).rename(columns={"low": "ci_low", "high": "ci_high"})
+    shown = [place for place, out in enumerate(rows["out"]) if out]
+    bar = CellInfo(
+        of="score", label="", draw="bar", low="ci_low", high="ci_high", base="threshold", chance="chance"
+    )
+    table = blocks.table(
+        "roles",
+        rows,
+        [
+            "layer",
+            "head",
+            "paper",
+            "role",
+            "score",
+            "ci_low",
+            "ci_high",
+            "threshold",
+            "chance",
+            "p",
+            "q",
+            "n",
+            "se",
+            "documents",
+        ],
+        ["head", "role", CellInfo(of="score", low="ci_low", high="ci_high", tone="strong"), bar, "q", "n"],
+        of="roles",
+        title="Heads that stand out",
+        reasons=[
+            _reason(row["role"], row) if row["out"] else None for row in cast("Any", rows).to_dict("records")
+        ],
+        shown=shown,
+        units="units",
+    )
+    entries = [
+        ListEntry(name=name, parts=[_part(name, row) for row in one["heads"] if named(one, row)])
+        for name, one in lists.items()
     ]
-    parts += ["<h2>What made it</h2>", _table(["read for", "corpus", *counts, "sha256"], corpora)]
-    made = {"weights": model["weights"], **card["made"], **card["options"]}
-    parts.append(_table(["", ""], [row for row in made.items() if row[1] is not None], text=True))
-    return _html(f"{model['name']}: its heads", parts)
+    quiet = [one["name"] for one in entries if not one["parts"] and lists[one["name"]]["tested"]]
+    entries += [
+        ListEntry(name=f"{name}, highest", parts=[_part(name, row) for row in one["heads"][:_TOP]])
+        for name, one in lists.items()
+        if not one["tested"]
+    ]
+    found: list[Block] = [ListBlock(kind="list", entries=[one for one in entries if one["parts"]])]
+    if quiet:
+        found.append(blocks.paragraph(f"No head stands out in: {', '.join(quiet)}.", tone="note"))
+    found += [blocks.paragraph(text, tone="note") for text in (_overlaps(lists), *card["model"]["notes"])]
+    columns = [map_of_marks(heads, marks, out={*marks} - {BROAD}), found]
+    yield blocks.section("summary", "", "", [ColumnsBlock(kind="beside", columns=columns)])
+    about = (
+        f"Their scores are above the bar by more than luck (q ≤ {LEVEL:g}); intervals are 95 %, by document."
+    )
+    yield blocks.section("roles", "Heads that stand out", about, [table] if shown else [])
+    why = [f"{name}: {one['why']}" for name, one in lists.items()]
+    yield blocks.section(
+        "measures", "Every list", "", [MeasuresBlock(kind="measures")], [*map(_sentence, why)]
+    )
+    yield blocks.section("heads", "All heads, all lists", "", [HeadsBlock(kind="heads")])
+    folds = [
+        blocks.folded(
+            "The overlap of halves, list by list",
+            blocks.definitions({name: stability(one) for name, one in lists.items()}),
+        )
+    ]
+    if missing := card["not_told"]:
+        folds.append(
+            blocks.folded(f"{plural(len(missing), 'list')} not told, and why", blocks.definitions(missing))
+        )
+    yield blocks.section("lists", "How stable the lists are", "", folds)
 
 
-def site(cards: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
-    """The page that compares cards, each with the address of its own page."""
-    names = list(dict.fromkeys(name for _, card in cards for name in card["lists"]))
-    called = [str(card["model"]["name"]) for _, card in cards]
-    titles = [
-        name if called.count(name) == 1 else f"{name} ({PurePosixPath(link).parent})"
-        for name, (link, _) in zip(called, cards, strict=True)
-    ]
-    links = [
-        f'<a href="{html_text(link)}">{html_text(title)}</a>'
-        for title, (link, _) in zip(titles, cards, strict=True)
-    ]
-    parts = [
-        "<h1>Heads of models</h1>",
-        _paragraph("How many heads of each model have a role, and the highest of each list."),
-    ]
-    rows: list[list[str]] = []
-    for name in names:
-        cells = [html_text(name)]
-        for _, card in cards:
-            one = card["lists"].get(name)
-            cells.append("" if one is None else _cell(one, sum(card["model"]["heads"])))
-        rows.append(cells)
-    head = "".join(f"<th>{cell}</th>" for cell in ["list", *links])
-    body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
-    parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
-    return _html("Heads of models", parts)
+def _part(name: str, row: Mapping[str, Any]) -> Part:
+    """A head of a list with its score."""
+    part = head_name(Head.parse(row["head"]), _reason(name, row))
+    return {**part, "text": f"{row['head']} {digits.figure(row['score'])}"}
+
+
+def _overlaps(lists: Mapping[str, Any]) -> str:
+    """How stable the lists are, in one sentence."""
+    known = {name: one["stability"] for name, one in lists.items() if not isinstance(one["stability"], str)}
+    if not known:
+        return "How stable the lists are is not known: it takes ten documents and two heads."
+    by_share = sorted(known, key=lambda name: known[name]["share"])
+    (low, one), (high, other) = ((name, known[name]) for name in (by_share[0], by_share[-1]))
+    return (
+        f"Two halves of the documents share from {digits.percent(one['share'])} ({low}) to "
+        f"{digits.percent(other['share'])} ({high}) of the {one['top']} highest heads; "
+        f"by chance {digits.percent(one['chance'])}."
+    )
 
 
 def stability(one: Mapping[str, Any]) -> str:
@@ -107,45 +270,125 @@ def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 
-def _named(one: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
-    return bool(one["tested"]) and row.get("q") is not None and row["q"] <= 0.05
+_STYLE = """
+body { margin: 0 auto; max-width: 1200px; padding: 20px 32px 48px; background: var(--bg); color: var(--ink);
+  font: 13px/20px Inter, -apple-system, "Segoe UI", system-ui, Arial, sans-serif; font-variant-numeric: tabular-nums; }
+h1 { font-size: 24px; line-height: 30px; } h2 { font-size: 15px; margin: 0; } p, small { color: var(--ink2); }
+a { color: var(--accent); font-weight: 550; text-decoration: none; } a:hover { text-decoration: underline; }
+main { display: grid; grid-template-columns: repeat(auto-fill, minmax(260px, 1fr)); gap: 24px 32px; margin: 24px 0; }
+svg { display: block; width: 100%; max-width: 300px; margin: 8px 0; }
+rect { fill: var(--track); }
+i { display: inline-block; width: 9px; height: 9px; border-radius: 2px; margin-right: 4px; }
+span { margin-right: 12px; white-space: nowrap; font-size: 12px; }
+.box { overflow-x: auto; } table { border-collapse: collapse; font-size: 12px; }
+th, td { padding: 4px 18px 4px 0; border-bottom: 1px solid var(--line); text-align: left; white-space: nowrap; }
+th { font-weight: 550; }
+@media (max-width: 520px) { body { padding: 12px 16px 48px; } }
+"""
 
 
-def _cell(one: Mapping[str, Any], heads: int) -> str:
-    count = sum(_named(one, row) for row in one["heads"])
-    best = one["heads"][0]
-    score = "" if best["score"] is None else f" {best['score']:.2f}"
-    share = f"{count} of {heads}<br>" if one["tested"] else ""
-    return f'{share}<span class="note">{best["head"]}{score}</span>'
+@cache
+def _palettes() -> Mapping[Literal["light", "dark"], Mapping[str, Any]]:
+    return json.loads((files("headscope.views") / "colours.json").read_text("utf-8"))
 
 
-def _heads(rows: Sequence[Mapping[str, Any]]) -> str:
-    names = [name for name in _FIGURES if any(row.get(name) is not None for row in rows)]
-    cells = [(row["head"], row["paper"], *(_figure(row.get(name)) for name in names)) for row in rows]
-    return _table(["head", "paper", *names], cells)
+def _variables(theme: Literal["light", "dark"]) -> str:
+    """The colours of the report."""
+    colours = _palettes()[theme]
+    named = {name: value for name, value in colours.items() if isinstance(value, str)}
+    named |= {f"head-{place}": value for place, value in enumerate(colours["heads"])}
+    return "".join(f"--{name}:{value};" for name, value in named.items())
 
 
-def _figure(value: Any) -> str:
-    return "" if value is None else f"{value:,}" if isinstance(value, int) else significant(value)
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[Any]], *, text: bool = False) -> str:
-    kind = ' class="text"' if text else ""
-    top = "".join(f"<th{kind}>{html_text(cell)}</th>" for cell in head)
-    body = "".join(
-        "<tr>" + "".join(f"<td{kind}>{html_text(str(cell))}</td>" for cell in row) + "</tr>" for row in rows
-    )
-    return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def _paragraph(text: str) -> str:
-    return f"<p>{html_text(text)}</p>"
-
-
-def _html(title: str, parts: Sequence[str]) -> str:
-    body = "\n".join(parts)
+def site(cards: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
+    """The page that compares cards, each with the address of its own page: a map of each model, and all lists."""
+    called = [str(card["model"]["name"]) for _, card in cards]
+    titles = [
+        name if called.count(name) == 1 else f"{name} ({PurePosixPath(link).parent})"
+        for name, (link, _) in zip(called, cards, strict=True)
+    ]
+    marks = [_marks(card["lists"]) for _, card in cards]
+    names = list(dict.fromkeys(name for own in marks for name in own))
+    maps = [
+        f'<section><h2><a href="{html_text(link)}">{html_text(title)}</a></h2>{_map(link, card, own, names)}</section>'
+        for title, (link, card), own in zip(titles, cards, marks, strict=True)
+    ]
+    every = list(dict.fromkeys(name for _, card in cards for name in card["lists"]))
+    quiet = [
+        name
+        for name in every
+        if not any(
+            name in card["lists"]
+            and (
+                not card["lists"][name]["tested"]
+                or any(named(card["lists"][name], row) for row in card["lists"][name]["heads"])
+            )
+            for _, card in cards
+        )
+    ]
+    rows = [
+        [html_text(name), *(_cell(link, card, name) for link, card in cards)]
+        for name in every
+        if name not in quiet
+    ]
+    none = f"<p>No head of any model stands out in: {html_text(', '.join(quiet))}.</p>" if quiet else ""
+    key = "".join(f"<span>{_swatch(names, name)}{html_text(name)}</span>" for name in names)
+    body = [
+        "<h1>Heads of models</h1><p>Layers down, heads across; a head opens its page.</p>",
+        f"<p>{key}</p><main>{''.join(maps)}</main>",
+        f'<div class="box"><table>{_line("th", ["heads that stand out", *map(html_text, titles)])}'
+        f"{''.join(_line('td', row) for row in rows)}</table></div>{none}",
+    ]
+    dark = f"@media (prefers-color-scheme: dark) {{ :root {{ {_variables('dark')} }} }}"
     return (
-        f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n'
-        f'{policy()}\n<meta name="viewport" content="width=device-width">\n'
-        f"<title>{html_text(title)}</title>\n<style>{_STYLE}</style>\n{body}\n</html>\n"
+        f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n{policy()}\n'
+        '<meta name="viewport" content="width=device-width">\n<meta name="color-scheme" content="light dark">\n'
+        f"<title>Heads of models</title>\n<style>:root {{ {_variables('light')} }} {dark} {_STYLE}</style>\n"
+        f"{''.join(body)}\n</html>\n"
     )
+
+
+def _colour(names: Sequence[str], name: str) -> str:
+    if name == BROAD:
+        return "var(--tick)"
+    return f"var(--head-{names.index(name) % len(_palettes()['light']['heads'])})"
+
+
+def _swatch(names: Sequence[str], name: str) -> str:
+    return f'<i style="background:{_colour(names, name)}"></i>'
+
+
+def _map(
+    link: str, card: Mapping[str, Any], marks: Mapping[str, Mapping[Head, Reason]], names: Sequence[str]
+) -> str:
+    """What stands out of a model, a square a head."""
+    heads = sorted({head for *_, head in _rows(card["lists"])})
+    layers = sorted({head.layer for head in heads})
+    known = {head: [name for name, having in marks.items() if head in having] for head in heads}
+    squares = [
+        f'<a href="{html_text(link)}#{head}"><title>{head} {html_text(", ".join(roles))}</title>'
+        f'<rect x="{11 * head.head}" y="{11 * layers.index(head.layer)}" width="10" height="10" rx="1.5"'
+        + (f' style="fill:{_colour(names, roles[0])}"' if roles else "")
+        + "/></a>"
+        for head, roles in known.items()
+    ]
+    out = sum(any(name != BROAD for name in roles) for roles in known.values())
+    size = f"0 0 {11 * (1 + max(head.head for head in heads))} {11 * len(layers)}"
+    said = f"{out} of {plural(len(heads), 'head')} stand{'s' * (out == 1)} out"
+    return f'<svg viewBox="{size}" role="group" aria-label="{said}">{"".join(squares)}</svg><small>{said}</small>'
+
+
+def _cell(link: str, card: Mapping[str, Any], name: str) -> str:
+    """How many heads of a model stand out in a list, and the highest."""
+    one = card["lists"].get(name)
+    if one is None:
+        return ""
+    count = sum(named(one, row) for row in one["heads"])
+    best = one["heads"][0]
+    score = "" if best["score"] is None else f" {digits.figure(best['score'], 2)}"
+    share = f"{count} · " if one["tested"] else ""
+    return f'{share}<a href="{html_text(link)}#{best["head"]}">{best["head"]}</a>{score}'
+
+
+def _line(kind: str, cells: Iterable[str]) -> str:
+    return f"<tr>{''.join(f'<{kind}>{cell}</{kind}>' for cell in cells)}</tr>"

@@ -178,12 +178,12 @@ class Roles(Section):
         parked = {"first"} if SINK in {*self.table["role"]} else set[str]()
         return parked | {role.measure for role in ROLES if role.name not in untested and role.name != BROAD}
 
-    def marks(self) -> dict[str, list[Head]]:
+    def marks(self) -> dict[str, dict[Head, Reason]]:
         """The heads of each role; the sink, which says least of a head, last."""
-        heads: dict[str, list[Head]] = {}
-        for head, given in sorted(roles_of(self.table, broad=True).items()):
-            for role in given:
-                heads.setdefault(role, []).append(head)
+        heads: dict[str, dict[Head, Reason]] = {}
+        table: Any = self.table
+        for row in table[table["role"] != NONE].sort_values(["layer", "head"], kind="stable").itertuples():
+            heads.setdefault(row.role, {})[Head.at(row)] = of_role(row.role, row.score, self.seen)
         order = [role.name for role in ROLES if role.of is None and role.name != SINK]
         return {role: heads[role] for role in [*order, SINK] if role in heads}
 
@@ -241,7 +241,7 @@ _NO_ROLE = because("none of the roles that are tested for", "", measure="entropy
 def of_role(role: str, score: float, seen: Mapping[str, Seen]) -> Reason:
     """A head is named for a role, with its score."""
     units = units_of(role)
-    figure = f"{score:.2f}" + ("" if units == "share" else f" {units}")
+    figure = f"{score:.3f}" if units == "share" else f"{score:.2f} {units}"
     return _shown(role, figure, role, seen)
 
 

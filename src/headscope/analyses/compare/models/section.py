@@ -252,7 +252,7 @@ def _scores(row: Any) -> str:
     """The scores of a head in both models, and how they differ."""
 
     def one(text: str, value: float, q: float) -> str:
-        known = f" (q {digits.probability(q) if q < 0.001 else digits.fixed(q, 3)})" if q == q else ""
+        known = f" (q {digits.probability(q)})" if q == q else ""
         return f"{text} {digits.figure(value)}{known}"
 
     every = (("A", row.a, row.q_a), ("B", row.b, row.q_b), ("A − B", row.difference, row.q))

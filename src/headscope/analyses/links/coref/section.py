@@ -127,9 +127,9 @@ class Coref(Section):
                 if (example := self.windows[mention["window"]]["example"]) is not None:
                     yield best_head(self.result, kind), example
 
-    def marks(self) -> dict[str, list[Head]]:
+    def marks(self) -> dict[str, dict[Head, Reason]]:
         """The head that finds most antecedents."""
-        return {"best at antecedents": [best_head(self.result, self.first)]}
+        return {"best at antecedents": {best_head(self.result, self.first): self._reason(self.first)}}
 
     def info(self, blobs: Blobs) -> BlocksSection:
         """Table 2: systems by types of mentions, and texts that show them. It is saved with a row a system and type."""
@@ -225,7 +225,7 @@ class Coref(Section):
             "how": f"{head} was the choice {int(result['times'])} times of {int(result['choices'])}"
             if math.isfinite(result["split"])
             else None,
-            "beside": f"{rule} is the best rule; p = {probability(float(result['p']))}"
+            "beside": f"{rule} is the best rule; p {probability(float(result['p']))}"
             if math.isfinite(result["difference"])
             else None,
         }

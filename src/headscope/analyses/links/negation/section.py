@@ -13,7 +13,7 @@ from headscope.analyses.links.negation.statistics import SCORES, table
 from headscope.core.heads import Head
 from headscope.measures.dataset import description
 from headscope.views.blocks import Block, rows_of
-from headscope.views.digits import signed
+from headscope.views.digits import probability, signed
 
 
 def section(result: xr.Dataset | pd.DataFrame) -> tuple[list[str | Block], Sequence[str]]:
@@ -48,7 +48,7 @@ def findings(result: xr.Dataset) -> list[str | Block]:
             if chosen["ci_low"] == chosen["ci_low"]
             else ""
         )
-        gain = f" (p = {chosen['p']:.2g})" if chosen["p"] == chosen["p"] else ""
+        gain = f" (p {probability(chosen['p'])})" if chosen["p"] == chosen["p"] else ""
         lines.append(
             f"the head that is best on {CHOSEN_ON} of the {chosen['clusters']}, {head} in {chosen['times']} of "
             f"{chosen['choices']} choices, has an F1 of {chosen['value']:.3f}{between} on the rest; beside the best "

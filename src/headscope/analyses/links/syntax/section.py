@@ -20,6 +20,7 @@ from headscope.corpora import builtin_trees
 from headscope.corpora.relations import in_words, meaning
 from headscope.views.blocks import CellInfo
 from headscope.views.digits import share
+from headscope.views.payload import Reason
 from headscope.views.section import Section
 
 
@@ -42,10 +43,13 @@ class Syntax(BestHeads):
     together: ClassVar[tuple[str, ...]] = (ALL, WITHOUT)
     pictured: ClassVar[str | None] = "syntax"
 
-    def marks(self) -> dict[str, list[Head]]:
-        """The heads that find a relation better than the best offset."""
-        heads = [Head.at(row) for row in self.kinds if not row.few and row.q < LEVEL]
-        return {"dependencies": sorted({*heads})} if heads else {}
+    def marks(self) -> dict[str, dict[Head, Reason]]:
+        """The heads that find a relation better than the best offset, for the one that they find best."""
+        sure = sorted(
+            (row for row in self.kinds if not row.few and row.q < LEVEL), key=lambda row: row.accuracy
+        )
+        heads = {Head.at(row): self.reason(row) for row in sure}
+        return {"dependencies": dict(sorted(heads.items()))} if heads else {}
 
     @property
     def rows(self) -> Any:
