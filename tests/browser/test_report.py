@@ -70,9 +70,7 @@ def test_a_name_in_the_summary_opens_the_head(open_page: Any, html: str):
     opened(page, 1, 2)
     assert page.locator(f"{TABLE} tr[aria-selected=true]").inner_text().startswith("L1H2")
     said = " ".join(page.locator(".openhead .figure").inner_text().split())
-    assert re.fullmatch(r"attention on the previous token 80% over the corpus, \d+% on this input", said), (
-        said
-    )
+    assert re.fullmatch(r"attention on the previous token 80% over the corpus, \d+% in this text", said), said
     page.wait_for_function("() => location.hash.endsWith('&view.pin=from,1')")
     assert (
         page.locator(".opened .answer").inner_text().startswith("Most from word0: ")
@@ -205,17 +203,17 @@ def test_a_head_opens_in_the_head_view_whatever_was_open(open_page: Any, html: s
 
 def test_the_explorer_fills_the_window_and_goes_back(open_page: Any, html: str):
     page = open_page(html, fragment="#head=L1H2&example=0")
-    page.get_by_role("button", name="Enlarge").click()
+    page.get_by_role("button", name="Page of this head").click()
     page.wait_for_selector(".hx.wide")
     assert page.locator(".hx").bounding_box()["width"] > 1300
-    address(page, "#head=L1H2&example=0&large=true")
+    address(page, "#L1H2&example=0")
     page.reload()
     page.wait_for_selector("#headscope[data-ready]")
     assert page.locator(".hx.wide").count() == 1
     page.get_by_role("button", name="Back to the report").click()
     page.wait_for_selector(".hx.narrow")
     address(page, "#head=L1H2&example=0")
-    page.get_by_role("button", name="Enlarge").click()
+    page.get_by_role("button", name="Page of this head").click()
     page.get_by_role("button", name="Row in the table").click()
     assert page.locator(f"{TABLE} tr[aria-selected=true]").bounding_box()["y"] < 900
 
@@ -385,7 +383,7 @@ def test_heads_without_figures_are_empty_and_not_opened(open_page: Any):
 
 def test_a_report_without_examples_says_so(open_page: Any):
     page = open_page(report_page(dataset()))
-    assert page.locator(".opened > .say").inner_text() == "This report was made without examples."
+    assert page.locator(".opened > .say").inner_text() == "This page holds no examples."
     page.locator(f"{TABLE} tbody tr").nth(3).click()
     page.wait_for_function("() => location.hash.startsWith('#head=L0H3&reason.says=')")
     assert page.locator(".among h3").inner_text().startswith("L0H3 over the corpus")

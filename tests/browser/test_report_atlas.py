@@ -127,7 +127,7 @@ def test_a_point_opens_its_head_with_the_figure(page: Any) -> None:
     head = HEADS[int(PREVIOUS.argmax())]
     assert opened(page) == str(head)
     assert f"Queries and keys of {head}" in page.locator(of(".qk h3")).inner_text()
-    assert page.locator("[data-section=card] .card").inner_text().startswith(str(head))
+    assert page.locator(".known .line").count() == 3
     assert page.locator(of(".marked [aria-selected=true] .headname")).inner_text() == str(head)
     assert "previous token" in page.locator(".openhead").inner_text()
     page.locator(of(".marked .headname")).nth(1).focus()

@@ -46,9 +46,9 @@ def wait_for_head(page: Any, name: str, example: str) -> None:
 def test_a_relation_opens_right_and_wrong_sentences_and_these_the_explorer(open_page: Any, html: str) -> None:
     page = unfolded(open_page(html))
     row = relation(page, "obj")
-    row.get_by_role("button").click()
+    row.locator(".headname").click()
     unfolded(page)
-    assert row.get_by_role("button").get_attribute("aria-pressed") == "true"
+    assert row.locator(".headname").get_attribute("aria-expanded") == "true"
     head = row.locator("td b").inner_text()
     title = page.locator("[data-section=syntax] .cases h3").inner_text()
     assert title.startswith(f"obj (object → verb): {head}")
@@ -77,7 +77,7 @@ def test_a_label_opens_its_sentences_and_these_the_explorer_with_gold_links(
     section = page.locator("[data-section=links]")
     assert section.locator("tbody th").all_inner_texts() == ["all", "pronoun", "time"]
     row = section.locator("tbody tr", has=page.get_by_role("button", name="pronoun", exact=True))
-    row.get_by_role("button").click()
+    row.locator(".headname").click()
     unfolded(page)
     head = row.locator("td b").inner_text()
     assert section.locator(".cases h3").inner_text().startswith(f"pronoun: {head}")
@@ -109,7 +109,7 @@ def test_coreference_shows_mentions_and_opens_them(open_page: Any, html: str) ->
     page = unfolded(open_page(html))
     section = page.locator("[data-section=coref]")
     assert section.locator("tbody").first.locator("tr").count() == 7
-    section.get_by_role("button", name="L2H4", exact=True).last.click()
+    section.get_by_role("link", name="L2H4", exact=True).last.click()
     unfolded(page)
     assert "any word" in section.locator(".cases h3").inner_text()
     for kind in ("right", "wrong"):

@@ -73,7 +73,7 @@ def test_what_is_folded_or_scrolled_on_the_screen_is_printed(html: str, printed:
             shown = f"{value:.3f}".lstrip("0") if name == "previous" else f"{value:.2f}"
             assert shown in heads
     assert "show this head" not in text
-    for word in ("CSV", "Parquet", "Enlarge", "Download"):
+    for word in ("CSV", "Parquet", "Page of this head", "Download"):
         assert word not in text
 
 

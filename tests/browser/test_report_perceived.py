@@ -60,7 +60,9 @@ def test_a_name_opens_the_head_on_a_picture_and_the_patch_that_looks_is_chosen(
     assert look(page, ".explorer .hp .board canvas").evaluate(COLOURS) > 50
     said = page.locator(".explorer .hp > .sub").first.inner_text()
     assert "% of what patch[" in said
-    card = page.locator(".card[data-head=L0H2] .shot").first
+    page.evaluate("location.hash = '#head=L0H2'")
+    page.wait_for_function("() => document.querySelector('.openhead h2').textContent === 'L0H2'")
+    card = page.locator(".known .shot").first
     example = card.get_attribute("data-example")
     card.click()
     page.wait_for_function(SETTLED)

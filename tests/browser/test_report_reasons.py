@@ -30,9 +30,9 @@ WALK = """async (every) => {
     return JSON.stringify([link.closest('section').dataset.section, link.className, link.dataset.kind, (example ?? null) !== null, pin?.side, label, measure]);
   };
   // A card comes and goes with the open head, so links are looked for anew.
-  const links = (wanted) => [...document.querySelectorAll('[data-opens]')].filter((link) => kind(link) === wanted);
+  const links = (wanted) => [...document.querySelectorAll('.page [data-opens]')].filter((link) => kind(link) === wanted);
   const asked = [];
-  for (const wanted of new Set([...document.querySelectorAll('[data-opens]')].map(kind))) {
+  for (const wanted of new Set([...document.querySelectorAll('.page [data-opens]')].map(kind))) {
     const places = [...links(wanted).keys()];
     for (const place of every ? places : [places[places.length >> 1]]) asked.push([wanted, place]);
   }
@@ -134,7 +134,7 @@ def check(found: list[Any]) -> None:
         assert one["header"][:2] == [reason["says"], reason["figure"]], one
         assert one["header"][2].startswith(reason.get("over", "over the corpus")), one
         told = one["header"][3:]
-        assert told in ([], [told[0] if told else "", "on this input"]), one
+        assert told in ([], [told[0] if told else "", "in this text"]), one
         if reason.get("here"):
             assert told[0] == reason["here"], one
         if reason.get("measure") in ("previous", "current", "sep", "entropy") or one["kind"]:

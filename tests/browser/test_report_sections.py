@@ -59,14 +59,12 @@ def test_the_map_says_what_a_point_is(open_page: Any, html: str):
 def test_a_card_opens_its_head_on_its_examples(open_page: Any, html: str):
     page = open_page(html, fragment="#head=L1H2")
     cards = page.locator(".card")
-    assert cards.count() == 2
+    assert [each.get_attribute("data-head") for each in cards.all()] == ["L0H1", "L1H2"]
     one = page.locator(".card[data-head=L0H1]")
     assert "separators" in one.locator("header").inner_text()
-    assert "1 of 12" in one.locator(".best").inner_text()
-    one.locator(".line").click()
+    one.locator(".line").first.click()
     opened(page, 0, 1, "example=1")
     assert page.locator(".toks.l .tok").nth(1).inner_text() == "bee0"
-    assert one.get_attribute("data-open") is not None
     one.locator(".tenth").nth(1).click()
     opened(page, 0, 1, "example=0")
     assert page.locator(".toks.l .tok").nth(1).inner_text() == "ant0"
@@ -75,12 +73,8 @@ def test_a_card_opens_its_head_on_its_examples(open_page: Any, html: str):
     one.locator(".tenth").nth(2).click()
     opened(page, 0, 1, "example=2")
     assert one.locator(".tenths > .none").count() == 7
-    page.get_by_role("switch", name="All 12 heads").click()
-    assert cards.count() == 12
-    page.locator(".card[data-head=L2H3] header .headlink").click()
-    opened(page, 2, 3)
-    page.get_by_role("switch", name="All 12 heads").click()
-    assert [each.get_attribute("data-head") for each in cards.all()] == ["L0H1", "L1H2", "L2H3"]
+    page.locator(".card[data-head=L1H2] header .headlink").click()
+    opened(page, 1, 2)
 
 
 def test_colours_follow_the_ground_and_nothing_is_wider_than_the_window(open_page: Any, html: str):
@@ -90,7 +84,6 @@ def test_colours_follow_the_ground_and_nothing_is_wider_than_the_window(open_pag
     page.emulate_media(color_scheme="dark")
     page.wait_for_selector(".hs[data-theme=dark]")
     assert dot.get_attribute("fill") != before
-    page.get_by_role("switch", name="All 12 heads").click()
     box = "document.querySelector('.opened')"
     for width in (380, 620, 800, 1079, 1080, 1280, 1600):
         page.set_viewport_size({"width": width, "height": 800})

@@ -101,7 +101,8 @@ const line = (host: Host, cell: Cell, { reason, sure }: Score): HTMLElement =>
 function does(host: Host, cell: Cell): HTMLElement {
   const { figures } = host;
   const known = scores(figures, cell);
-  const roles = tablesOf(figures.payload, "roles").flatMap(({ reasons }) => reasons);
+  const tables = tablesOf(figures.payload, "roles");
+  const roles = tables.flatMap(({ reasons }) => reasons);
   const none = known.some(({ reason }) => roles.includes(reason)) ? null : nearest(figures, cell);
   const lines = known.map((score) => line(host, cell, score));
   const rest = lines.slice(FIRST);
@@ -109,7 +110,7 @@ function does(host: Host, cell: Cell): HTMLElement {
     "div",
     h("h3", "What it does"),
     none && h("p.dim", none),
-    roles.length === 0 && missing("Its roles were", `headscope roles -m ${figures.payload.model.name}`),
+    tables.length === 0 && missing("Its roles were", `headscope roles -m ${figures.payload.model.name}`),
     ...lines.slice(0, FIRST),
     rest.length > 0 && folded(`${rest.length} more`, ...rest),
   );

@@ -131,7 +131,7 @@ class Report implements Host {
     this.opened = new Opened(inner, this.side, this, view);
     this.stepped();
     this.describe();
-    root.addEventListener("keydown", this.key);
+    document.addEventListener("keydown", this.key);
     this.sizes.observe(this.page);
     this.sizes.observe(this.aside);
   }

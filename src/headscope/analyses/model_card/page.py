@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import PurePosixPath
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 
 from headscope.analyses.roles.definitions import BROAD, units_of
+from headscope.analyses.roles.statistics import COLUMNS
 from headscope.core.arrays import Floats
 from headscope.core.counts import plural
 from headscope.core.heads import Head
@@ -36,7 +37,6 @@ from headscope.views.sentences import head_name
 
 LEVEL = 0.05
 _TOP = 5
-_AGAIN = "headscope card"
 
 
 def page(card: Mapping[str, Any]) -> str:
@@ -50,9 +50,9 @@ def page(card: Mapping[str, Any]) -> str:
         for name, values in figures.items():
             if (value := row.get(name)) is not None:
                 values[[*lists].index(at), layers.index(head.layer), columns.index(head.head)] = value
-    read = next(iter(card["corpora"].values()), {})
+    (read, *_) = [*card["corpora"].values(), dict[str, Any]()]
     texts = {**_named_corpora(card["corpora"]), "weights": model["weights"], "class": model["class"]}
-    payload = {
+    payload: dict[str, Any] = {
         "kind": "report",
         "version": 1,
         "title": f"What the heads of {model['name']} do",
@@ -63,24 +63,16 @@ def page(card: Mapping[str, Any]) -> str:
             "unseen": model["unseen"] or "",
         },
         "corpus": {
+            **dict.fromkeys(("words", "split_words")),
             **{key: read.get(key) for key in ("documents", "tokens")},
             "kind": "text",
             "name": read.get("name", ""),
             "examples": read.get("inputs"),
-            "words": None,
-            "split_words": None,
             "shares": {},
         },
         "measures": [
-            {
-                "name": name,
-                "title": name,
-                "description": _sentence(one["why"]),
-                "units": _units(name),
-                "by": "",
-                "over": "",
-                "source": "",
-            }
+            dict.fromkeys(("by", "over", "source"), "")
+            | {"name": name, "title": name, "description": _sentence(one["why"]), "units": _units(name)}
             for name, one in lists.items()
         ],
         "layers": layers,
@@ -149,50 +141,21 @@ def _sections(card: Mapping[str, Any], heads: Sequence[Head]) -> Iterator[Any]:
     """What stands out, every list as a map, and all scores."""
     lists, marks = card["lists"], _marks(card["lists"])
     rows: Any = pd.DataFrame(
-        [
-            {
-                **dict.fromkeys(
-                    ("low", "high", "threshold", "chance", "p", "q", "n", "documents", "se"), np.nan
-                ),
-                **row,
-                "layer": head.layer,
-                "head": head.head,
-                "role": name,
-                "out": named(lists[name], row),
-                "units": _units(name),
-            }
-            for name, row, head in _rows(lists)
-        ]
+        {**row, "layer": head.layer, "head": head.head, "role": name, "units": _units(name)}
+        for name, row, head in _rows(lists)
     ).rename(columns={"low": "ci_low", "high": "ci_high"})
-    shown = [place for place, out in enumerate(rows["out"]) if out]
-    bar = CellInfo(
-        of="score", label="", draw="bar", low="ci_low", high="ci_high", base="threshold", chance="chance"
-    )
+    reasons = [_reason(name, row) if named(lists[name], row) else None for name, row, _ in _rows(lists)]
+    shown = [place for place, reason in enumerate(reasons) if reason]
+    bar: CellInfo = {**blocks.bar("score", "ci_low", "ci_high", "threshold"), "label": "", "chance": "chance"}
+    cells: list[CellInfo | str] = ["head", "role", blocks.figure("score", "ci_low", "ci_high"), bar, "q", "n"]
     table = blocks.table(
         "roles",
         rows,
-        [
-            "layer",
-            "head",
-            "paper",
-            "role",
-            "score",
-            "ci_low",
-            "ci_high",
-            "threshold",
-            "chance",
-            "p",
-            "q",
-            "n",
-            "se",
-            "documents",
-        ],
-        ["head", "role", CellInfo(of="score", low="ci_low", high="ci_high", tone="strong"), bar, "q", "n"],
+        [name for name in COLUMNS if name in rows],
+        cells if shown else [],
         of="roles",
         title="Heads that stand out",
-        reasons=[
-            _reason(row["role"], row) if row["out"] else None for row in cast("Any", rows).to_dict("records")
-        ],
+        reasons=reasons,
         shown=shown,
         units="units",
     )
@@ -215,11 +178,8 @@ def _sections(card: Mapping[str, Any], heads: Sequence[Head]) -> Iterator[Any]:
     about = (
         f"Their scores are above the bar by more than luck (q ≤ {LEVEL:g}); intervals are 95 %, by document."
     )
-    yield blocks.section("roles", "Heads that stand out", about, [table] if shown else [])
-    why = [f"{name}: {one['why']}" for name, one in lists.items()]
-    yield blocks.section(
-        "measures", "Every list", "", [MeasuresBlock(kind="measures")], [*map(_sentence, why)]
-    )
+    yield blocks.section("roles", "Heads that stand out", about, [table])
+    yield blocks.section("measures", "Every list", "", [MeasuresBlock(kind="measures")])
     yield blocks.section("heads", "All heads, all lists", "", [HeadsBlock(kind="heads")])
     folds = [
         blocks.folded(
@@ -385,7 +345,7 @@ def _cell(link: str, card: Mapping[str, Any], name: str) -> str:
         return ""
     count = sum(named(one, row) for row in one["heads"])
     best = one["heads"][0]
-    score = "" if best["score"] is None else f" {digits.figure(best['score'], 2)}"
+    score = "" if best["score"] is None else f" {digits.figure(best['score'])}"
     share = f"{count} · " if one["tested"] else ""
     return f'{share}<a href="{html_text(link)}#{best["head"]}">{best["head"]}</a>{score}'
 
