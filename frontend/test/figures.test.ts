@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { Figures, Measure, scaleOf, tidy } from "../src/report/figures";
 import { allHeads, parseFilter } from "../src/report/filter";
+import { scores, standings } from "../src/report/headpage";
 import { readFragment, writeFragment } from "../src/report/state";
 import { csv } from "../src/report/table";
 import { looks } from "../src/scene/letters";
@@ -50,6 +51,41 @@ test("each name has a letter of its own", () => {
   const many = looks(Array.from({ length: 12 }, () => "ab"));
   expect(new Set(many.slice(0, 11).map(({ letter }) => letter)).size).toBe(11);
   expect(new Set(many.map(({ hue }) => hue)).size).toBe(12);
+});
+
+test("a head's page says its rank among all, and each figure that a table names it for with how sure it is", async () => {
+  const { payload, measures } = await figures();
+  const reason = { says: "previous token", figure: "0.900" };
+  const columns = ["score", "low", "high"].map((name) => ({ name, format: "share" as const }));
+  const table = {
+    ...{ kind: "table" as const, name: "roles", title: "", columns, more: [] },
+    values: {
+      ...{ layer: [3, 3, 5], head: [1, 1, 0], score: [0.9, 0.8, 0.7], low: [0.85, null, 0.6], high: [0.95, null, 0.8] },
+      ...{ n: [1234, 5, 6], documents: [60, null, 3], q: [1e-9, 0.0412, 0.5] },
+    },
+    cells: [{ of: "score", low: "low", high: "high" }],
+    reasons: [reason, { ...reason, says: "b" }, null],
+  };
+  const section = { kind: "blocks" as const, title: "", about: "", blocks: [table], notes: [], command: null };
+  const told = (name: string) =>
+    new Figures({ ...payload, sections: [{ ...section, name }] } as typeof payload, measures);
+  expect(scores(told("roles"), at(0, 1)).map(({ reason, sure }) => `${reason.says} ${sure}`)).toEqual([
+    "previous token .850 – .950, n 1,234, 60 documents, q < .001",
+    "b n 5, q .041",
+  ]);
+  expect(scores(told("roles"), at(1, 0)), "no reason to name it").toEqual([]);
+  expect(scores(told("compare"), at(0, 1)), "about two models").toEqual([]);
+  const f = told("roles");
+  const ranks = f.cells.map((cell) => f.rank(measures[0]!, cell).place);
+  expect(ranks.toSorted()).toEqual([1, 2, 3, 4, 5]);
+  expect(f.rank(measures[0]!, f.ranked(measures[0]!)[1]!)).toEqual({ place: 2, of: 5 });
+  expect(f.rank(measures[0]!, at(1, 2)).place).toBe(0);
+  const equal = { value: (cell: { head: number }) => Math.min(1, cell.head) };
+  expect(
+    f.cells.map((cell) => f.rank(equal, cell).place),
+    "equal heads are of one rank",
+  ).toEqual([4, 1, 1, 4, 1]);
+  expect(standings(f, f.ranked(measures[0]!)[0]!)[0]!.sure).toMatch(/^1 of 5/);
 });
 
 test("steps stay inside", async () => {

@@ -41,13 +41,14 @@ export function examples(host: Host, cell: Cell, info: CardInfo, inputs: number)
   const title = figures.has(info.measure) ? measure.info.title : info.measure;
   const weaker = info.sample.filter(({ example }) => info.strongest.every((other) => other.example !== example));
   const first = [...info.strongest, ...weaker].slice(0, MOST);
-  const tenthOf = ({ decile }: CardExample): string => `${ordinal(11 - decile)} tenth`;
+  const tenthOf = (decile: number): string => `${ordinal(11 - decile)} tenth`;
+  const opened = ({ example, reason }: CardExample) => ({ "data-example": example, ...opens(host, cell, reason) });
   const place = (one: CardExample): string =>
-    one.rank === null ? tenthOf(one) : `${whole(one.rank)} of ${whole(inputs)}`;
+    one.rank === null ? tenthOf(one.decile) : `${whole(one.rank)} of ${whole(inputs)}`;
   const line = (one: CardExample): HTMLElement =>
     h(
       "button.line",
-      { "data-example": one.example, ...opens(host, cell, one.reason) },
+      opened(one),
       h("b", figure(one.score, 2)),
       h("span.words", textOf(host, one.example)),
       h("span.dim", place(one)),
@@ -58,14 +59,13 @@ export function examples(host: Host, cell: Cell, info: CardInfo, inputs: number)
     void glance(canvas, host, cell, one.example, one.reason.pin, SHOT);
     return h(
       "button.shot",
-      {
-        "data-example": one.example,
-        "aria-label": `${text}, ${figure(one.score, 2)}`,
-        title: text || null,
-        ...opens(host, cell, one.reason),
-      },
+      { "aria-label": `${text}, ${figure(one.score, 2)}`, title: text || null, ...opened(one) },
       canvas,
-      h("span", h("b", figure(one.score, 2)), h("span.dim", one.rank === null ? tenthOf(one) : ordinal(one.rank))),
+      h(
+        "span",
+        h("b", figure(one.score, 2)),
+        h("span.dim", one.rank === null ? tenthOf(one.decile) : ordinal(one.rank)),
+      ),
     );
   };
   const list = first.every(({ example }) => pictured(host, example))
@@ -73,16 +73,15 @@ export function examples(host: Host, cell: Cell, info: CardInfo, inputs: number)
     : h("div.lines", ...first.map(line));
   const tenth = (decile: number): HTMLElement => {
     const sample = info.sample.find((each) => each.decile === decile);
-    const name = `${ordinal(11 - decile)} tenth`;
+    const name = tenthOf(decile);
     if (!sample) return h("span.none", { title: `No example of the ${name} in this page` });
-    const { example, score, reason } = sample;
+    const { example, score } = sample;
     const pixel = measure.pixel(score, host.now.theme);
     const text = textOf(host, example);
     const attributes = {
-      "data-example": example,
       "aria-label": `${name}, ${figure(score, 2)}: ${text}`,
       style: `background:${css(pixel)};color:${inkOn(pixel)}`,
-      ...opens(host, cell, reason),
+      ...opened(sample),
       ...tipOn(host, () => h("div", h("b", figure(score, 3)), h("span.dim", `  ${name}`), h("div", text))),
     };
     return h(

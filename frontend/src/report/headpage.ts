@@ -15,11 +15,9 @@ import { folded } from "./rows";
 
 /** Of more figures the rest is folded. */
 const FIRST = 4;
-/** Sections with tables of what a head reads and writes, and those that are about two models or groups. */
-const [FLOW, TWO] = [
-  ["composition", "writes"],
-  ["compare", "groups"],
-];
+/** Sections with tables of what a head reads and writes; and with them those that are about two models or groups. */
+const FLOW = ["composition", "writes"];
+const APART = [...FLOW, "compare", "groups"];
 
 /** A figure for which a head is named, and how sure it is: its interval, what it is over, and q. */
 export interface Score {
@@ -46,17 +44,14 @@ function sure(info: TableBlock, row: number): string {
     .join(", ");
 }
 
-/** What is known of a head: each row of a table that names it for a figure, its roles first. */
+/** What is known of a head: each row of a table of the page that names it for a figure. */
 export function scores({ payload, name }: Figures, cell: Cell): Score[] {
-  const others = payload.sections.flatMap((info) => (info.kind === "blocks" ? [info.name] : []));
-  const about = new Set(["roles", ...others.filter((each) => ![...FLOW, ...TWO].includes(each))]);
-  return [...about].flatMap((section) =>
-    tablesOf(payload, section).flatMap((info) =>
-      rowsOf(info, name(cell)).flatMap((row) => {
-        const reason = info.reasons[row];
-        return reason ? [{ reason, sure: sure(info, row) }] : [];
-      }),
-    ),
+  const sections = payload.sections.flatMap((info) => (info.kind === "blocks" ? [info.name] : []));
+  return tablesOf(payload, ...sections.filter((each) => !APART.includes(each))).flatMap((info) =>
+    rowsOf(info, name(cell)).flatMap((row) => {
+      const reason = info.reasons[row];
+      return reason ? [{ reason, sure: sure(info, row) }] : [];
+    }),
   );
 }
 

@@ -19,6 +19,7 @@ from headscope.corpora import Corpus
 from headscope.errors import HeadscopeWarning, InputError
 from headscope.models import Model
 from headscope.statistics.overlap import overlap
+from tests.helpers.pages import payload, section
 from tests.helpers.planted_alignment import PLANTED, planting, recordings
 from tests.helpers.planted_induction import circuit
 from tests.helpers.planted_needles import HAY, reader
@@ -44,7 +45,13 @@ def test_a_second_run_gives_the_same_bytes(small: Model, made: Card, tmp_path: P
     assert hs.card(small, hs.corpora.builtin(), limit=LIMIT).text == made.text
     folder = made.save(tmp_path / "card")
     assert hs.open_card(folder).text == made.text
-    assert (folder / "index.html").read_text("utf-8").count("<h2>") == len(made.lists) + 2
+    page = payload((folder / "index.html").read_text("utf-8"))
+    assert [measure["name"] for measure in page["measures"]] == [*made.lists]
+    rows = section(page, "roles")["blocks"][0]
+    named = [(rows["values"]["role"][row], rows["values"]["head"][row]) for row in rows["shown"]]
+    assert named == [
+        (name, head.head) for name, one in made.lists.items() if one["tested"] for head in made.heads(name)
+    ]
 
 
 def test_its_lists_are_those_of_the_analyses(small: Model, made: Card) -> None:
@@ -98,8 +105,9 @@ def test_a_model_differs_from_itself_in_nothing_and_from_a_trained_copy_where_it
     assert typed("cards", "diff", tmp_path / "a", tmp_path / "a").err.startswith("the same weights; 0 of ")
     assert typed("cards", "site", tmp_path).out == f"{tmp_path / 'index.html'}: 2 models\n"
     page = (tmp_path / "index.html").read_text("utf-8")
-    policy = "default-src 'none'; script-src 'none'; style-src 'unsafe-inline'; "
     for file in [tmp_path / "index.html", *tmp_path.glob("*/index.html")]:
+        script = "'none'" if file.parent == tmp_path else "'sha256-"
+        policy = f"default-src 'none'; script-src {script}"
         head = file.read_text("utf-8").partition("<style>")[0]
         assert f'<meta http-equiv="Content-Security-Policy" content="{policy}' in head, file
     for name in ("a", "b"):  # of one name

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from importlib.resources import files
 from pathlib import PurePosixPath
 from typing import Any, Literal
@@ -14,7 +13,6 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 
 from headscope.analyses.roles.definitions import BROAD, units_of
 from headscope.analyses.roles.statistics import COLUMNS
-from headscope.core.arrays import Floats
 from headscope.core.counts import plural
 from headscope.core.heads import Head
 from headscope.views import blocks, digits
@@ -80,7 +78,7 @@ def page(card: Mapping[str, Any]) -> str:
         "value": blobs.plain(figures["score"]),
         "error": blobs.plain(figures["se"]),
         "count": blobs.plain(figures["n"]),
-        "chance": blobs.plain(_by_layer(figures["chance"])),
+        "chance": blobs.plain(np.fmax.reduce(figures["chance"], -1)),
         "seen": blobs.plain(np.full((*shape, 2), -1), "int32"),
         "here": blobs.plain(np.full(shape, np.nan)),
         "sections": [*_sections(card, heads)],
@@ -96,12 +94,6 @@ def _rows(lists: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any], He
     for name, one in lists.items():
         for row in one["heads"]:
             yield name, row, Head.parse(row["head"])
-
-
-def _by_layer(values: Floats) -> Floats:
-    """The mean over the heads of a layer that have a value, ``[list layer head] -> [list layer]``."""
-    count = np.isfinite(values).sum(-1)
-    return np.where(count > 0, np.nansum(values, -1) / np.maximum(count, 1), np.nan)
 
 
 def _named_corpora(corpora: Mapping[str, Any]) -> dict[str, str]:
@@ -247,14 +239,9 @@ th { font-weight: 550; }
 """
 
 
-@cache
-def _palettes() -> Mapping[Literal["light", "dark"], Mapping[str, Any]]:
-    return json.loads((files("headscope.views") / "colours.json").read_text("utf-8"))
-
-
 def _variables(theme: Literal["light", "dark"]) -> str:
     """The colours of the report."""
-    colours = _palettes()[theme]
+    colours = json.loads((files("headscope.views") / "colours.json").read_text("utf-8"))[theme]
     named = {name: value for name, value in colours.items() if isinstance(value, str)}
     named |= {f"head-{place}": value for place, value in enumerate(colours["heads"])}
     return "".join(f"--{name}:{value};" for name, value in named.items())
@@ -274,25 +261,22 @@ def site(cards: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
         for title, (link, card), own in zip(titles, cards, marks, strict=True)
     ]
     every = list(dict.fromkeys(name for _, card in cards for name in card["lists"]))
-    quiet = [
+    told = {
         name
-        for name in every
-        if not any(
-            name in card["lists"]
-            and (
-                not card["lists"][name]["tested"]
-                or any(named(card["lists"][name], row) for row in card["lists"][name]["heads"])
-            )
-            for _, card in cards
-        )
-    ]
+        for _, card in cards
+        for name, row, _ in _rows(card["lists"])
+        if named(card["lists"][name], row) or not card["lists"][name]["tested"]
+    }
     rows = [
         [html_text(name), *(_cell(link, card, name) for link, card in cards)]
         for name in every
-        if name not in quiet
+        if name in told
     ]
+    quiet = [name for name in every if name not in told]
     none = f"<p>No head of any model stands out in: {html_text(', '.join(quiet))}.</p>" if quiet else ""
-    key = "".join(f"<span>{_swatch(names, name)}{html_text(name)}</span>" for name in names)
+    key = "".join(
+        f'<span><i style="background:{_colour(names, name)}"></i>{html_text(name)}</span>' for name in names
+    )
     body = [
         "<h1>Heads of models</h1><p>Layers down, heads across; a head opens its page.</p>",
         f"<p>{key}</p><main>{''.join(maps)}</main>",
@@ -309,13 +293,7 @@ def site(cards: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
 
 
 def _colour(names: Sequence[str], name: str) -> str:
-    if name == BROAD:
-        return "var(--tick)"
-    return f"var(--head-{names.index(name) % len(_palettes()['light']['heads'])})"
-
-
-def _swatch(names: Sequence[str], name: str) -> str:
-    return f'<i style="background:{_colour(names, name)}"></i>'
+    return "var(--tick)" if name == BROAD else f"var(--head-{names.index(name) % 12})"
 
 
 def _map(
