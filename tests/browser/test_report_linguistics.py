@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 from typing import Any
 
 import pandas as pd
@@ -30,7 +29,7 @@ def html(demo: Model, build_once: Any) -> str:
 
 def relation(page: Any, name: str) -> Any:
     return page.locator(
-        "[data-section=syntax] tbody tr", has=page.get_by_role("button", name=name, exact=True)
+        "[data-section=syntax] tbody tr", has=page.get_by_role("link", name=name, exact=True)
     )
 
 
@@ -76,7 +75,7 @@ def test_a_label_opens_its_sentences_and_these_the_explorer_with_gold_links(
     page = unfolded(open_page(html))
     section = page.locator("[data-section=links]")
     assert section.locator("tbody th").all_inner_texts() == ["all", "pronoun", "time"]
-    row = section.locator("tbody tr", has=page.get_by_role("button", name="pronoun", exact=True))
+    row = section.locator("tbody tr", has=page.get_by_role("link", name="pronoun", exact=True))
     row.locator(".headname").click()
     unfolded(page)
     head = row.locator("td b").inner_text()
@@ -99,7 +98,7 @@ def test_relations_of_few_instances_are_grey_and_open_nothing(open_page: Any, ht
     few = page.locator("[data-section=syntax] tbody tr.off", has_text="conj").first
     before = page.locator("[data-section=syntax] .cases h3").inner_text()
     few.click()
-    assert few.get_by_role("button").count() == 0
+    assert few.get_by_role("link").count() == 0
     assert few.locator("td").nth(1).inner_text() == "–"
     assert page.locator("[data-section=syntax] .cases h3").inner_text() == before
     assert page.locator(".openhead h2").inner_text() == "L0H0"
