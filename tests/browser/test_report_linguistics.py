@@ -28,9 +28,7 @@ def html(demo: Model, build_once: Any) -> str:
 
 
 def relation(page: Any, name: str) -> Any:
-    return page.locator(
-        "[data-section=syntax] tbody tr", has=page.get_by_role("link", name=name, exact=True)
-    )
+    return page.locator("[data-section=syntax] tbody tr", has=page.get_by_role("link", name=name, exact=True))
 
 
 def wait_for_head(page: Any, name: str, example: str) -> None:

@@ -156,8 +156,16 @@ def _between(column: ColumnInfo, low: float, high: float) -> str:
     return f"{digits.figure(low, places)} to {digits.figure(high, places)}"
 
 
+def _probability(p: float) -> str:
+    """A p or q with its power of ten, which a page leaves out: in a terminal many are compared."""
+    if p == 0 or p >= 0.001:
+        return digits.bare(digits.fixed(p, 3)) if p else "0"
+    mantissa, _, power = f"{p:.0e}".partition("e")
+    return f"{mantissa}e{int(power)}".replace("-", "−")
+
+
 def _written(column: ColumnInfo, value: Value) -> str:
-    """A value as its column writes it, as `frontend/src/report/blocks/values.ts` does."""
+    """A value as its column writes it, as `frontend/src/report/blocks/values.ts` does, but for `_probability`."""
     format, places = column.get("format", "figure"), column.get("digits", 3)
     if value is None:
         return "" if format in ("text", "token", "tokens", "flag") else "–"
@@ -168,5 +176,5 @@ def _written(column: ColumnInfo, value: Value) -> str:
     if format in ("whole", "head"):
         return f"{value:,}"
     if format == "probability":
-        return digits.probability(value)
+        return _probability(value)
     return {"share": digits.share, "fixed": digits.fixed}.get(format, digits.figure)(value, places)
