@@ -161,11 +161,11 @@ def _sections(card: Mapping[str, Any], heads: Sequence[Head]) -> Iterator[Any]:
         for name, one in lists.items()
         if not one["tested"]
     ]
-    found: list[Block] = [ListBlock(kind="list", entries=[one for one in entries if one["parts"]])]
+    findings: list[Block] = [ListBlock(kind="list", entries=[one for one in entries if one["parts"]])]
     if quiet:
-        found.append(blocks.paragraph(f"No head stands out in: {', '.join(quiet)}.", tone="note"))
-    found += [blocks.paragraph(text, tone="note") for text in (_overlaps(lists), *card["model"]["notes"])]
-    columns = [map_of_marks(heads, marks, out={*marks} - {BROAD}), found]
+        findings.append(blocks.paragraph(f"No head stands out in: {', '.join(quiet)}.", tone="note"))
+    findings += [blocks.paragraph(text, tone="note") for text in (_overlaps(lists), *card["model"]["notes"])]
+    columns = [map_of_marks(heads, marks, out={*marks} - {BROAD}), findings]
     yield blocks.section("summary", "", "", [ColumnsBlock(kind="beside", columns=columns)])
     about = (
         f"Their scores are above the bar by more than luck (q ≤ {LEVEL:g}); intervals are 95 %, by document."
@@ -255,13 +255,13 @@ def site(cards: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
         for name, (link, _) in zip(called, cards, strict=True)
     ]
     marks = [_marks(card["lists"]) for _, card in cards]
-    names = list(dict.fromkeys(name for own in marks for name in own))
+    names = list(dict.fromkeys(name for of_model in marks for name in of_model))
     maps = [
-        f'<section><h2><a href="{html_text(link)}">{html_text(title)}</a></h2>{_map(link, card, own, names)}</section>'
-        for title, (link, card), own in zip(titles, cards, marks, strict=True)
+        f'<section><h2><a href="{html_text(link)}">{html_text(title)}</a></h2>{_map(link, card, of_model, names)}</section>'
+        for title, (link, card), of_model in zip(titles, cards, marks, strict=True)
     ]
     every = list(dict.fromkeys(name for _, card in cards for name in card["lists"]))
-    told = {
+    listed = {
         name
         for _, card in cards
         for name, row, _ in _rows(card["lists"])
@@ -270,9 +270,9 @@ def site(cards: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
     rows = [
         [html_text(name), *(_cell(link, card, name) for link, card in cards)]
         for name in every
-        if name in told
+        if name in listed
     ]
-    quiet = [name for name in every if name not in told]
+    quiet = [name for name in every if name not in listed]
     none = f"<p>No head of any model stands out in: {html_text(', '.join(quiet))}.</p>" if quiet else ""
     key = "".join(
         f'<span><i style="background:{_colour(names, name)}"></i>{html_text(name)}</span>' for name in names
@@ -312,8 +312,8 @@ def _map(
     ]
     out = sum(any(name != BROAD for name in roles) for roles in known.values())
     size = f"0 0 {11 * (1 + max(head.head for head in heads))} {11 * len(layers)}"
-    said = f"{out} of {plural(len(heads), 'head')} stand{'s' * (out == 1)} out"
-    return f'<svg viewBox="{size}" role="group" aria-label="{said}">{"".join(squares)}</svg><small>{said}</small>'
+    caption = f"{out} of {plural(len(heads), 'head')} stand{'s' * (out == 1)} out"
+    return f'<svg viewBox="{size}" role="group" aria-label="{caption}">{"".join(squares)}</svg><small>{caption}</small>'
 
 
 def _cell(link: str, card: Mapping[str, Any], name: str) -> str:
