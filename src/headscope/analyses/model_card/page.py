@@ -257,7 +257,8 @@ def site(cards: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
     marks = [_marks(card["lists"]) for _, card in cards]
     names = list(dict.fromkeys(name for of_model in marks for name in of_model))
     maps = [
-        f'<section><h2><a href="{html_text(link)}">{html_text(title)}</a></h2>{_map(link, card, of_model, names)}</section>'
+        f'<section><h2><a href="{html_text(link)}">{html_text(title)}</a></h2>'
+        f"{_map(link, card, of_model, names)}</section>"
         for title, (link, card), of_model in zip(titles, cards, marks, strict=True)
     ]
     every = list(dict.fromkeys(name for _, card in cards for name in card["lists"]))
