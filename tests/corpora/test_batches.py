@@ -158,24 +158,24 @@ def test_the_content_of_examples_tells_them_apart(tmp_path: Path) -> None:
     picture.write_bytes(b"one")
     base = made(Example(tokens=tokens, source="x:1"))
     assert base == made(Example(tokens=tokens, source="moved:7"))
-    other = [
-        made(Example(tokens=tokens, document=1)),
-        made(*[Example(tokens=tokens)] * 2),
-        made(Example(tokens=tokens.with_classes(user=np.array([True, True])))),
-        made(Example(tokens=Tokens(["a", "c"], ids=np.array([1, 2]), classes=tokens.classes))),
-        made(Example(tokens=Tokens(["a", "b"], ids=np.array([1, 3]), classes=tokens.classes))),
-        made(Example(tokens=Tokens(["a", "b"], type_ids=np.array([1, 2]), classes=tokens.classes))),
-        made(),
-        made(Example(text="a")),
-        made(Example(text="a", pair="b")),
-        made(Example(words=["a"], heads=[-1], relations=["root"])),
-        made(Example(words=["a"], heads=[-1], relations=["dep"])),
-        made(Example(image=picture)),
-        made(Example(image=np.zeros((2, 2, 3), np.uint8))),
-        made(Example(image=np.ones((2, 2, 3), np.uint8))),
-        made(Example(audio=(np.zeros(3), 8000))),
-        made(Example(audio=(np.zeros(3), 9000))),
+    classes = tokens.classes
+    unlike: list[dict[str, Any]] = [
+        {"tokens": tokens, "document": 1},
+        {"tokens": tokens.with_classes(user=np.array([True, True]))},
+        {"tokens": Tokens(["a", "c"], ids=np.array([1, 2]), classes=classes)},
+        {"tokens": Tokens(["a", "b"], ids=np.array([1, 3]), classes=classes)},
+        {"tokens": Tokens(["a", "b"], type_ids=np.array([1, 2]), classes=classes)},
+        {"text": "a"},
+        {"text": "a", "pair": "b"},
+        {"words": ["a"], "heads": [-1], "relations": ["root"]},
+        {"words": ["a"], "heads": [-1], "relations": ["dep"]},
+        {"image": picture},
+        {"image": np.zeros((2, 2, 3), np.uint8)},
+        {"image": np.ones((2, 2, 3), np.uint8)},
+        {"audio": (np.zeros(3), 8000)},
+        {"audio": (np.zeros(3), 9000)},
     ]
+    other = [made(), made(*[Example(tokens=tokens)] * 2), *(made(Example(**fields)) for fields in unlike)]
     picture.write_bytes(b"two")
     other.append(made(Example(image=picture)))
     assert len({base, *other}) == len(other) + 1
