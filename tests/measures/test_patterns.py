@@ -48,6 +48,16 @@ def test_punctuation_is_no_word() -> None:
     assert names(surface(maps, ["same_word", "entropy"])) == ["entropy"]
 
 
+def test_related_words_by_hand() -> None:
+    assert value(planted(["they", "walk", "and", "walked"], {(1, 3): 0.6, (3, 1): 0.2}), "related_word") == (
+        pytest.approx(0.4)
+    )
+    first = planted(["walk", "and", "walked"], {(0, 2): 0.6, (2, 0): 0.2})
+    assert value(first, "related_word") == pytest.approx(0.4)
+    pair = planted(["[CLS]", "walk", "[SEP]", "walked", "[SEP]"], {(1, 3): 0.6, (3, 1): 0.2})
+    assert value(pair, "related_word_other") == pytest.approx(0.4)
+
+
 @pytest.mark.parametrize(
     ("one", "other", "related"),
     [
