@@ -98,12 +98,20 @@ def lab(notebook7: Server) -> Server:
     return replace(notebook7, place="lab/workspaces/{}/tree")
 
 
-@pytest.fixture
-def tab(chromium: Any) -> Iterator[Any]:
+@pytest.fixture(scope="module")
+def context(chromium: Any) -> Iterator[Any]:
+    """One for all notebooks: it keeps what JupyterLab is made of."""
     context = chromium.new_context(viewport={"width": 1400, "height": 5000})
     context.set_default_timeout(1000 * PATIENCE)
-    yield context.new_page()
+    yield context
     context.close()
+
+
+@pytest.fixture
+def tab(context: Any) -> Iterator[Any]:
+    page = context.new_page()
+    yield page
+    page.close()
 
 
 def complaints(tab: Any) -> list[str]:
