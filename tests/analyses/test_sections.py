@@ -166,6 +166,16 @@ def without(data: xr.Dataset) -> xr.Dataset:
     return data
 
 
+def roles(*held: tuple[int, str], **attrs: Any) -> Roles:
+    """Heads of layer 1 with these roles."""
+    row = {**dict.fromkeys(COLUMNS, 0.0), "layer": 1, "paper": "2-1", "score": 0.9}
+    near = {"none": "previous token"}
+    rows = [{**row, "head": head, "role": role, "nearest": near.get(role)} for head, role in held]
+    frame = pd.DataFrame(rows)
+    frame.attrs.update(attrs)
+    return Roles(frame)
+
+
 def plain(value: Any) -> Any:
     """With three digits of each number, for any processor."""
     if isinstance(value, float):
@@ -180,9 +190,10 @@ def written(value: Any) -> str:
 
 
 def sent(asked: str) -> str:
-    info: Any = eval(asked).info(Blobs())
+    made = eval(asked)
+    info: Any = made.info(Blobs())
     assert script_json(info)  # no NaN
-    return written(info)
+    return f"{written(info)}\n{made.headline()}\n{sorted(made.covered)}"
 
 
 def told(asked: str) -> str:
