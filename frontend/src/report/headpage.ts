@@ -29,19 +29,19 @@ export interface Score {
 const rowsOf = (info: TableBlock, name: string): number[] =>
   Array.from({ length: count(info) }, (_, row) => row).filter((row) => headOf(info, row)?.name === name);
 
+const joined = (...parts: (string | false | undefined)[]): string => parts.filter(Boolean).join(", ");
+
 function sure(info: TableBlock, row: number): string {
   const columns = columnsOf(info);
   const value = (name: string | undefined): number | null => numeric((name && info.values[name]?.[row]) ?? null);
   const ends = info.cells.find(({ low, high }) => value(low) !== null && value(high) !== null);
   const [n, documents, q] = ["n", "documents", "q"].map(value);
-  return [
+  return joined(
     ends && interval(columns.get(ends.of)!, value(ends.low)!, value(ends.high)!),
     n !== null && `n ${whole(n!)}`,
     documents !== null && plural(documents!, "document"),
     q !== null && `q ${probability(q!)}`,
-  ]
-    .filter(Boolean)
-    .join(", ");
+  );
 }
 
 /** What is known of a head: each row of a table of the page that names it for a figure. */
@@ -76,12 +76,10 @@ export const standings = (figures: Figures, cell: Cell): Score[] =>
     .slice(0, FIRST)
     .map(({ measure, place, of }) => ({
       reason: ofMeasure(measure, cell),
-      sure: [
+      sure: joined(
         `${whole(place)} of ${whole(of)}`,
         Number.isFinite(measure.error(cell)) && `± ${errorFigure(measure.error(cell))}`,
-      ]
-        .filter(Boolean)
-        .join(", "),
+      ),
     }));
 
 const line = (host: Host, cell: Cell, { reason, sure }: Score): HTMLElement =>
