@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -167,10 +168,9 @@ def served(demo: Model) -> Iterator[str]:
 
 
 @pytest.fixture
-def tab(chromium: Any) -> Iterator[Callable[..., Any]]:
+def tab(tabs: Tabs) -> Iterator[Callable[..., Any]]:
     """Open an address, after a script of ours; at the end nothing may have been complained of."""
-    contexts: list[Any] = []
-    errors: list[str] = []
+    opened: list[tuple[Tab, bool]] = []
 
     def open_tab(
         address: str,
@@ -181,20 +181,18 @@ def tab(chromium: Any) -> Iterator[Callable[..., Any]]:
         script: str = "",
         errors_allowed: bool = False,
     ) -> Any:
-        context = chromium.new_context(
-            viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
+        scheme = "dark" if dark else "light"
+        opened.append(
+            (tabs.take(script, width=width, height=height, scheme=scheme, offline=False), errors_allowed)
         )
-        context.set_default_timeout(1000 * PATIENCE)
-        contexts.append(context)
-        page = context.new_page()
-        page.add_init_script(script)
-        if not errors_allowed:
-            page.on("pageerror", lambda error: errors.append(str(error)))
-            page.on("console", lambda entry: entry.type == "error" and errors.append(entry.text))
+        page = opened[-1][0].page
         page.goto(address)
         return page
 
     yield open_tab
-    for context in contexts:
-        context.close()
+    errors: list[str] = []
+    for tab, allowed in opened:
+        if not allowed:
+            errors += [each for each in tab.errors if not re.match("(log|info|debug|warning): ", each)]
+        tabs.give(tab)
     assert errors == []
