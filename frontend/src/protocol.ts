@@ -678,7 +678,7 @@ export interface LiveInput {
 }
 
 /**
- * An input to begin with: its `name`, what to `look` at, the head that opens, and a `change` to try.
+ * An input to begin with: its `name`, what to `look` at, the head and the `place` that open, a `change` to try.
  */
 export interface LiveExample {
   name: string;
@@ -686,6 +686,7 @@ export interface LiveExample {
   look?: string;
   layer?: number;
   head?: number;
+  place?: number;
   change?: string;
 }
 
@@ -752,6 +753,8 @@ export interface Effect {
 
 /**
  * The answer to an input: the explorer's payload, what each of its inputs says, and notes. `turn` names it.
+ *
+ * `changes` are made; `left` are the others, each with why it cannot be.
  */
 export interface Shown {
   kind: "shown";
@@ -762,6 +765,7 @@ export interface Shown {
   tokens: number;
   notes: string[];
   changes: string[];
+  left: Record<string, string>;
   arrays: string[];
 }
 

@@ -70,7 +70,7 @@ def test_a_plug_in_has_a_command_a_table_and_a_section(plugin: Path) -> None:
     quiet = "quiet --limit 4 --most 3"
     report = "report --sections quiet --limit 4 --examples 0 -o page.html"
     commands, options, found, text, *_ = run(
-        plugin, "--help", "quiet --help", f"{quiet} --json", quiet, report
+        plugin, "--help-all", "quiet --help", f"{quiet} --json", quiet, report
     )
     assert re.search(r"\n  quiet +Which heads look least at punctuation\?", commands)
     assert re.search(r"--most <int> +So many heads are listed\.", options)

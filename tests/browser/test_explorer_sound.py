@@ -65,8 +65,8 @@ def test_a_word_or_a_lane_is_chosen_and_the_rest_of_the_sound_fades(open_page: C
     fragment(page, "pin=from,2")
     assert tone() == pytest.approx(before, abs=60)
     said = page.locator(".snd .sub").inner_text()
-    assert said.startswith("␣it: most at 0.70–0.72 s (0.60")
-    assert page.locator('.snd .tok[aria-selected="true"]').inner_text() == "␣it"
+    assert said.startswith("it: most at 0.70–0.72 s (0.60")
+    assert page.locator('.snd .tok[aria-selected="true"]').inner_text() == "it"
 
 
 def test_what_sounds_is_followed(open_page: Callable[..., Any]) -> None:

@@ -39,6 +39,11 @@ def type_in(page: Any, text: str = TEXT, pair: str = PAIR) -> None:
     settle(page)
 
 
+def unfold(page: Any, *panels: str) -> None:
+    for panel in panels:
+        page.locator(f".{panel} summary").click()
+
+
 def pieces(page: Any) -> list[str]:
     """The tokens of the open head's keys."""
     return page.locator(".hv .toks.r").first.locator(".tok").all_inner_texts()
@@ -122,6 +127,7 @@ def test_a_head_is_switched_off_by_its_button_and_that_is_taken_back(
     type_in(page)
     before = numbers(page)
     assert len(before) == 1
+    unfold(page, "whatif")
     page.locator(".offers").get_by_role("button", name="off", exact=True).click()
     settle(page)
     with hs.ablate(demo, "L5H11"):
@@ -154,35 +160,68 @@ def test_a_head_is_switched_off_by_its_button_and_that_is_taken_back(
     assert numbers(page) == after
 
 
-def test_a_change_that_is_none_is_said_and_the_picture_stays(served: str, tab: Callable[..., Any]) -> None:
-    page = tab(served)
+def test_a_change_that_is_none_is_marked_and_blocks_nothing(served: str, tab: Callable[..., Any]) -> None:
+    page = tab(f"{served}#layer=2&heads=9&change=L99H0 off")
     type_in(page)
-    before = pieces(page)
-    page.get_by_label("A change").fill("L4H2 of")
-    page.get_by_label("A change").press("Enter")
-    page.wait_for_function("() => !document.querySelector('.problem').hidden")
-    assert "expected 'L4H2 off'" in page.locator(".problem").text_content()
-    assert pieces(page) == before
-    page.get_by_role("button", name="Undo").click()
-    page.wait_for_function("() => document.querySelector('.problem').hidden")
+    for change in ("L4H2 of", "L2H9 off"):
+        page.get_by_label("A change").fill(change)
+        page.get_by_label("A change").press("Enter")
+        settle(page)
+    wrong, malformed = page.locator(".changes .problem").all_text_contents()
+    assert "L99H0 off: this model has no such head" in wrong
+    assert "expected 'L4H2 off'" in malformed
+    assert page.locator(".changes li").last.text_content().startswith("L2H9 off")
+    assert page.locator(".which .whose").all_text_contents() == ["as it is", "changed"]
+    assert page.locator(".story p").text_content().startswith("Without L2H9 the cosine goes from ")
+    page.get_by_role("button", name="Take it back").click()
+    settle(page)
+    assert page.locator(".changes li").count() == 0
 
 
-def test_what_hides_a_token_is_offered_for_what_is_pinned(served: str, tab: Callable[..., Any]) -> None:
-    page = tab(f"{served}#layer=1&heads=4&pin=to,2")
+def test_what_hides_a_token_goes_with_its_text_and_a_head_stays_off(
+    served: str, tab: Callable[..., Any]
+) -> None:
+    page = tab(f"{served}#layer=1&heads=4")
     type_in(page)
+    page.locator(".hv .toks.r .tok", has_text="cat").click()
+    unfold(page, "whatif")
     page.get_by_role("button", name="hide “cat” from all").click()
+    page.get_by_role("button", name="off", exact=True).click()
     settle(page)
-    assert page.locator(".changes code").all_text_contents() == ["all hide >2"]
-    page.get_by_label("Text", exact=True).fill("Hm")
-    page.get_by_label("Pair", exact=True).fill("")
-    page.wait_for_function("() => document.querySelector('.count').textContent.startsWith('3 tokens')")
+    assert page.locator(".changes code").all_text_contents() == ["all hide >2", "L1H4 off"]
+    type_in(page, "Hm", "")
+    assert page.locator(".changes code").all_text_contents() == ["L1H4 off"]
+    assert page.locator(".hv .tok.pin").count() == 0
+
+
+def test_an_example_claims_what_its_button_shows(served: str, tab: Callable[..., Any]) -> None:
+    """The figure on the button is what the model says with the head off; nothing else is folded out."""
+    page = tab(served)
     settle(page)
+    assert page.locator(".tells details[open], .why[open]").count() == 0
+    button = page.locator(".story button")
+    page.wait_for_function("() => document.querySelector('.story span').textContent !== ''")
+    name, before, after = re.fullmatch(
+        r"Switch (L\dH\d+) offcosine ([\d.]+) → ([\d.]+)", button.text_content()
+    ).groups()  # type: ignore[union-attr]
+    assert page.locator(".story p").text_content().startswith(name)
+    assert page.locator(".hv .tok.pin").count() > 0
+    button.click()
+    settle(page)
+    assert numbers(page) == [float(before), float(after)]
+    outcome = f"Without {name} the cosine goes from {before} to {after}."
+    assert page.locator(".story p").text_content() == outcome
+    type_in(page)
+    page.get_by_role("button", name="Take it back").click()
+    settle(page)
+    page.get_by_role("button", name="Which heads did it?").click()
 
 
 def test_who_did_it_ranks_heads_and_opens_them(served: str, tab: Callable[..., Any], demo: Model) -> None:
     page = tab(f"{served}#layer=2&heads=9")
     type_in(page)
     whole = numbers(page)[0]
+    unfold(page, "who")
     page.get_by_role("button", name="Rank the heads").click()
     page.wait_for_function("() => document.querySelector('.who .about').textContent.includes('correlation')")
     about = page.locator(".who .about").text_content()
@@ -208,6 +247,7 @@ def test_who_did_it_ranks_heads_and_opens_them(served: str, tab: Callable[..., A
 def test_the_address_keeps_what_is_asked(served: str, tab: Callable[..., Any]) -> None:
     page = tab(f"{served}#layer=2&heads=9")
     type_in(page, "<b>cats</b> & </script> dogs", PAIR)
+    unfold(page, "whatif")
     page.locator(".offers").get_by_role("button", name="uniform", exact=True).click()
     settle(page)
     page.wait_for_function("() => location.hash.includes('change=')")
@@ -268,6 +308,7 @@ def test_fifty_random_actions_without_a_complaint(served: str, tab: Callable[...
     """HEADSCOPE_TEST_SEED draws others."""
     page = tab(f"{served}#text={TEXT}&pair={PAIR}")
     settle(page)
+    unfold(page, "whatif", "who", "why")
     draw = dice()
     words = TEXT.split()
     for _ in range(50):
@@ -306,6 +347,7 @@ def test_axe_finds_nothing(served: str, tab: Callable[..., Any]) -> None:
         f"{served}#text={TEXT}&pair={PAIR}&change=L2H9 off&layer=2&heads=9&pin=from,3", dark=True, width=390
     )
     settle(page)
+    unfold(page, "who")
     page.get_by_role("button", name="Rank the heads").click()
     page.wait_for_selector(".who tbody tr")
     assert violations(page) == []
@@ -344,19 +386,17 @@ def test_a_language_model_writes(kind: str, tab: Callable[..., Any], request: py
     told = [float(text.rstrip("%")) for text in page.locator(".says td.p span").all_text_contents()]
     assert told == pytest.approx((100 * best.values).tolist(), abs=0.51)
     # Space writes the likeliest; a click on another one writes that.
-    page.locator(".stage h2").first.click()
+    page.locator(".rightpane h2").first.click()
     page.keyboard.press(" ")
     settle(page)
     likeliest = page.locator(".written .word").all_text_contents()
-    assert [text.removeprefix("␣") for text in likeliest] == [
-        model.tokenizer.decode(best.indices[0]).removeprefix(" ")
-    ]
+    assert likeliest == [model.tokenizer.decode(best.indices[0]).removeprefix(" ")]
     page.locator(".says .word").nth(3).click()
     settle(page)
     said = page.locator(".written .word").all_text_contents()
     assert len(said) == 2
     assert said[:1] == likeliest
-    assert pieces(page)[-2:] == said
+    assert [piece.removeprefix("‿") for piece in pieces(page)[-2:]] == said
     # The same maps as of those ids in Python.
     held = "(new URLSearchParams(location.hash.slice(1)).get('written') ?? '').split(',').map(Number)"
     page.wait_for_function(f"() => {held}.length === 2")  # the address follows a little later

@@ -164,8 +164,8 @@ def same(inside: Inside, live: Live, text: str, *changes: str, **more: Any) -> N
     )
     assert "error" not in theirs, theirs
     assert live.view is not None
-    expected = (theirs["changes"], theirs["notes"], theirs["tokens"])
-    assert (mine["changes"], mine["notes"], mine["tokens"]) == expected
+    expected = (theirs["changes"], theirs["left"], theirs["tokens"])
+    assert (mine["changes"], mine["left"], mine["tokens"]) == expected
     assert len(mine["payload"]["inputs"]) == len(theirs["payload"]["inputs"])
     for place, (one, other) in enumerate(
         zip(mine["payload"]["inputs"], theirs["payload"]["inputs"], strict=True)

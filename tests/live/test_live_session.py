@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import gzip
+import re
 from typing import Any
 
 import numpy as np
@@ -261,7 +262,7 @@ def test_models_with_vocabularies_of_their_own_each_say_their_own(writer: Model,
     assert "vocabularies of their own" in told
     hidden = show(live, "The cat sat", "all hide >2", "L0H1 off")  # the second model's token 2 is another
     assert hidden["changes"] == ["L0H1 off"]
-    assert any("all hide >2: left out" in note for note in hidden["notes"])
+    assert hidden["left"] == {"all hide >2": "the two models cut a text into tokens of their own"}
 
 
 def test_who_did_it_is_gradient_times_attention(writer: Model) -> None:
@@ -325,10 +326,11 @@ def test_bad_questions_are_answered_in_a_line(demo: Model) -> None:
     assert ask(live, "arrays", turn=turn, names=[])[0]["arrays"] == []
 
 
-def test_what_hides_a_token_that_is_not_there_is_left_out_and_said(demo: Model) -> None:
-    shown = show(Live(demo), "Hm", "all hide >9", "L1H1 off")
+def test_a_change_that_cannot_be_made_is_left_out_and_blocks_no_other(demo: Model) -> None:
+    shown = show(Live(demo), "Hm", "all hide >9", "L1H1 off", "L99H0 off", "off")
     assert shown["changes"] == ["L1H1 off"]
-    assert shown["notes"] == ["all hide >9: left out, as there are 3 tokens"]
+    assert list(shown["left"]) == ["off", "all hide >9", "L99H0 off"]
+    assert all(re.search("expected 'L4H2 off'|no such head", why) for why in shown["left"].values())
 
 
 def test_a_length_can_be_set(demo: Model) -> None:

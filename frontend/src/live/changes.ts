@@ -25,7 +25,7 @@ const FORMS =
   "L4H2 off · L4 off · L4H2 mean · L4H2 uniform · L4H2 previous · L4H2 hide 3>5 · all hide >0 · L4H2 temperature 0.5";
 
 export class ChangesBox {
-  readonly root = h("section.whatif", { "aria-label": "What if" });
+  readonly root = h("details.whatif", { "aria-label": "What if" });
   private readonly head = h("div.offers");
   private readonly tokens = h("div.offers");
   private readonly list = h("ol.changes");
@@ -57,18 +57,19 @@ export class ChangesBox {
       this.own.value = "";
     });
     this.root.append(
-      h("div.row", h("h2", "What if"), h("span.grow"), this.undo, this.redo, this.none),
+      h("summary", h("h2", "What if")),
       this.head,
       this.tokens,
       this.list,
-      h("div.row", this.own, this.python),
+      h("div.row", this.own),
+      h("div.row", this.undo, this.redo, this.none, h("span.grow"), this.python),
       this.said,
     );
     this.list.addEventListener("click", (event) => this.click(event));
   }
 
-  /** What is open, and the changes that are made. */
-  show(state: Full, part: PartInfo): void {
+  /** What is open, and the changes: those that are made, and those that are `left` out, with why. */
+  show(state: Full, left: Readonly<Record<string, string>>, part: PartInfo): void {
     const { history } = this.owner;
     const head = state.heads.at(-1) ?? 0;
     const name = `L${state.layer}H${head}`;
@@ -106,8 +107,9 @@ export class ChangesBox {
       ),
     );
     this.list.replaceChildren(
-      ...history.changes.map((change, place) => this.item(change, place, history.changes.length)),
+      ...history.changes.map((change, place) => this.item(change, place, history.changes.length, left[change])),
     );
+    this.root.open ||= history.changes.length > 0;
     this.undo.disabled = !history.undoable;
     this.redo.disabled = !history.redoable;
     this.none.hidden = this.python.hidden = history.changes.length === 0;
@@ -162,17 +164,17 @@ export class ChangesBox {
     return found;
   }
 
-  private item(change: string, place: number, of: number): HTMLElement {
+  private item(change: string, place: number, of: number, problem?: string): HTMLElement {
     const button = (act: string, text: string, title: string, off = false): HTMLElement =>
       h("button.icon", { "data-act": act, "aria-label": `${title}: ${change}`, title, disabled: off }, text);
     return h(
       "li",
       { "data-place": place },
-      h("code", change),
-      h("span.grow"),
+      h("code.grow", change),
       button("up", "↑", "Earlier", place === 0),
       button("down", "↓", "Later", place === of - 1),
       button("drop", "×", "Take away"),
+      problem && h("p.problem", { role: "alert" }, `Not made: ${problem}`),
     );
   }
 

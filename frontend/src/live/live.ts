@@ -24,6 +24,7 @@ import { type Asked, History, inPython, write } from "./asked";
 import { ChangesBox } from "./changes";
 import { SaysBox } from "./says";
 import { Session } from "./session";
+import { Story } from "./story";
 import { TextsBox } from "./texts";
 import { WhoBox } from "./who";
 import { WhyBox } from "./why";
@@ -50,10 +51,12 @@ export interface Known {
   readonly picture?: ExplorerProps;
 }
 
-/** The head that an example opens. */
-const opens = ({ layer, head }: LiveExample): ExplorerState => ({
+/** The head and the token that an example opens. */
+const opens = ({ layer, head, place }: LiveExample): ExplorerState => ({
   ...(layer === undefined ? {} : { layer }),
   ...(head === undefined ? {} : { heads: [head], scale: "head" }),
+  pin: place === undefined ? null : ["from", place],
+  between: null,
 });
 
 export class Live {
@@ -64,6 +67,7 @@ export class Live {
   private readonly texts: TextsBox;
   private readonly says: SaysBox;
   private readonly changes: ChangesBox;
+  private readonly story: Story;
   private readonly who: WhoBox;
   private readonly why: WhyBox;
   private readonly top = h("div.top.brand");
@@ -97,7 +101,6 @@ export class Live {
     this.texts = new TextsBox({
       typed: (input) => this.typed(input),
       example: (example) => this.take(example),
-      change: (change) => this.make(change),
       stop: () => this.session.stop(),
     });
     this.says = new SaysBox({ follow: (id) => this.follow(id), take: (id) => this.append(id) });
@@ -107,14 +110,21 @@ export class Live {
       copy: () => void this.copy(),
     });
     const { says } = this;
+    const without = async (layer: number, head: number): Promise<number> =>
+      (await this.session.ask<WithoutAnswer>("without", { ...this.followed, layer, head })).number;
+    this.story = new Story({
+      make: (change) => this.make(change),
+      undo: () => this.takeBack(),
+      rank: () => this.who.start(),
+      without,
+    });
     this.who = new WhoBox({
       get of() {
         return says.followed;
       },
       rank: () => this.session.ask("who", this.followed),
       named: () => this.named,
-      without: async (layer, head) =>
-        (await this.session.ask<WithoutAnswer>("without", { ...this.followed, layer, head })).number,
+      without,
       open: (layer, head) => this.explorer?.open(layer, head, false),
     });
     this.why = new WhyBox({
@@ -130,6 +140,7 @@ export class Live {
           between,
         });
       },
+      shade: (prompt) => this.texts.shade(prompt),
       toggle: (change) => this.toggle(change),
     });
     const side = h(
@@ -138,16 +149,13 @@ export class Live {
       this.says.root,
       this.changes.root,
       this.who.root,
-      this.why.root,
     );
     this.top.append(h("b", "headscope"), h("span.model", info.model));
     this.stage.append(this.empty);
     root.append(
       h("h1.hidden", "headscope"),
       this.top,
-      this.texts.root,
-      this.says.line,
-      h("div.body", this.stage, side),
+      h("div.body", this.texts.root, h("div.middle", this.story.root, this.stage), side, this.why.root),
     );
     root.addEventListener("keydown", (event) => this.key(event));
     const size = (): void => {
@@ -250,7 +258,6 @@ export class Live {
   private ask(): void {
     const empty = !this.input.text?.trim() && !this.input.messages?.some(({ content }) => content.trim());
     this.root.classList.toggle("cleared", empty);
-    this.texts.looks(this.example, this.history.changes);
     if (empty) return this.clear();
     this.session.show({ ...this.asked, ...this.followed, layer: this.explorer?.state.layer ?? this.begin.layer ?? -1 });
   }
@@ -262,6 +269,7 @@ export class Live {
     delete this.root.dataset.reading;
     this.texts.clear();
     this.says.clear();
+    this.story.clear();
     this.tell();
   }
 
@@ -269,23 +277,26 @@ export class Live {
     if (this.explorer) this.host.changed(this.asked, this.explorer.state);
   }
 
-  private typed(input: LiveInput): void {
+  // Places of tokens are those of the text that was.
+  private typed(input: LiveInput, state: ExplorerState = { pin: null, between: null }): void {
     this.input = input;
+    this.keep((change) => !change.includes(">"));
+    this.begin = { ...this.begin, ...state };
+    this.explorer?.set({ pin: null, between: null });
     this.chosen = null;
     this.ask();
   }
 
   // An example is read as it is, with its own head open.
   private take(example: LiveExample): void {
-    this.go(example.input, { ...opens(example), pin: null, between: null });
+    this.go(example.input, opens(example));
   }
 
   /** Read an input as it is, without changes, and show it as a state says. */
   go(input: LiveInput, state: ExplorerState): void {
-    if (this.history.changes.length > 0) this.history.set([]);
+    this.keep(() => false);
     this.texts.show(input);
-    this.begin = state;
-    this.typed({ ...input });
+    this.typed({ ...input }, state);
   }
 
   private make(change: string): void {
@@ -295,10 +306,21 @@ export class Live {
     this.changed();
   }
 
-  private toggle(change: string): void {
+  // Only some of the changes stay.
+  private keep(stays: (change: string) => boolean): void {
     const { changes } = this.history;
-    if (!changes.includes(change)) return this.make(change);
-    this.history.set(changes.filter((each) => each !== change));
+    const kept = changes.filter(stays);
+    if (kept.length < changes.length) this.history.set(kept);
+  }
+
+  private toggle(change: string): void {
+    if (!this.history.changes.includes(change)) return this.make(change);
+    this.keep((each) => each !== change);
+    this.changed();
+  }
+
+  private takeBack(): void {
+    this.keep(() => false);
     this.changed();
   }
 
@@ -352,6 +374,7 @@ export class Live {
   }
 
   private predicted(says: readonly Prediction[]): void {
+    this.story.show(this.example, this.shown?.changes ?? [], says, this.pieces);
     const inputs = this.shown?.payload.inputs ?? [];
     this.says.show(
       says,
@@ -420,7 +443,8 @@ export class Live {
 
   private panel(state: Full): void {
     const payload = this.shown?.payload;
-    if (payload) this.changes.show(state, partOf(payload.inputs[state.input] ?? payload.inputs[0]!, state.part));
+    if (payload)
+      this.changes.show(state, this.shown!.left, partOf(payload.inputs[state.input] ?? payload.inputs[0]!, state.part));
   }
 
   private theme(): void {

@@ -16,13 +16,14 @@ interface SaysOwner {
 const ROWS = 10;
 const TITLES = { next: "next token", mask: "token here", class: "class", cosine: "cosine", none: "" } as const;
 
-/** A candidate as it is read: spaces that matter are marked. */
-const readable = ({ text }: Candidate): string => shown(text);
+/** A candidate as it is read after a token: marked where it goes on with its word. */
+export const readable = ({ text }: Candidate, { kind, after }: Prediction): string =>
+  kind === "next" && /^[\p{L}\p{N}]/u.test(text) && /[\p{L}\p{N}]$/u.test(after)
+    ? `‿${text}`
+    : shown(text.trim() || text);
 
 export class SaysBox {
   readonly root = h("section.says", { "aria-label": "What the model says" });
-  /** The same in a line, where the box is out of sight. */
-  readonly line = h("p.line");
   private readonly rounded = h("span.dim");
   private readonly about = h("p.about");
   private readonly table = h("table");
@@ -46,7 +47,7 @@ export class SaysBox {
   /** Nothing is read. */
   clear(): void {
     this.table.replaceChildren();
-    this.about.textContent = this.note.textContent = this.line.textContent = "";
+    this.about.textContent = this.note.textContent = "";
   }
 
   /** `names` are those of the inputs, where there are two. */
@@ -62,7 +63,6 @@ export class SaysBox {
     this.note.hidden = !why;
     this.about.hidden = this.table.hidden = why !== "";
     this.root.dataset.kind = first.kind;
-    this.line.textContent = this.brief(says);
     const followed = says.map(({ chosen }) => chosen).find((each) => each) ?? first.top[0];
     this.followed =
       first.kind === "cosine"
@@ -101,13 +101,13 @@ export class SaysBox {
             ),
           ]
         : []),
-      h("tbody", ...rows.map((row) => this.row(row, most, followed?.id === row.candidate.id))),
+      h("tbody", ...rows.map((row) => this.row(row, most, followed?.id === row.candidate.id, first))),
     );
   }
 
-  private row({ candidate, shares }: Row, most: number, followed: boolean): HTMLElement {
+  private row({ candidate, shares }: Row, most: number, followed: boolean, first: Prediction): HTMLElement {
     const { owner } = this;
-    const name = h("bdi", readable(candidate));
+    const name = h("bdi", readable(candidate, first));
     const take = this.shared ? owner.take : null;
     const word = take
       ? h("button.word", { title: "Write this token, and read on", onclick: () => take(candidate.id) }, name)
@@ -154,14 +154,6 @@ export class SaysBox {
     for (const candidate of [...first!.slice(0, others.length > 0 ? 7 : ROWS), ...others.flat()])
       if (rows.size < ROWS) add(candidate);
     return [...rows.values()].sort((a, b) => (b.shares[0] ?? -1) - (a.shares[0] ?? -1));
-  }
-
-  // The likeliest of each, or the number.
-  private brief(says: readonly Prediction[]): string {
-    const found = says.map(({ kind, top, number }) =>
-      kind === "cosine" ? figure(number ?? NaN) : top[0] ? `${readable(top[0])} ${percent(top[0].p)}` : "",
-    );
-    return found.every(Boolean) ? `The model says ${found.join(" → ")}` : "";
   }
 
   private cosine(says: readonly Prediction[], names: readonly string[]): void {

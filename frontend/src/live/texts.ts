@@ -14,20 +14,19 @@ interface TextsOwner {
   /** Another input. */
   typed(input: LiveInput): void;
   example(example: LiveExample): void;
-  /** Make a change that an example names. */
-  change(change: string): void;
   stop(): void;
 }
 
 export class TextsBox {
   readonly root = h("div.texts");
   private readonly text = this.box("Text", 2);
+  /** Behind the text: what its parts are shaded by. */
+  private readonly shades = h("div.shades.sources", { "aria-hidden": "true" });
   private readonly pair = this.box("Pair", 2);
   private readonly target = this.box("Target", 2);
   private readonly turns = h("div.turns", { role: "group", "aria-label": "Conversation" });
   private readonly talk: HTMLButtonElement;
   private readonly examples = h("div.examples", { role: "group", "aria-label": "Examples" });
-  private readonly look = h("p.look", { role: "status" });
   private readonly written = h("div.written", { role: "group", "aria-label": "Written" });
   private readonly count = h("span.count");
   private readonly state = h("span.state", { role: "status" });
@@ -54,10 +53,17 @@ export class TextsBox {
       h("div.boxes", this.text.label, this.pair.label, this.target.label, this.turns),
       this.written,
       h("div.under", this.examples, h("span.grow"), this.lost, this.state, this.stop, this.count, this.talk),
-      this.look,
       this.problem,
     );
+    this.text.box.before(this.shades);
+    this.text.box.addEventListener("scroll", () => (this.shades.scrollTop = this.text.box.scrollTop));
     this.show({});
+  }
+
+  /** Shade the text as a prompt of the same words is, and strike out what is struck out there. */
+  shade(prompt: Element | null): void {
+    const same = prompt && this.text.box.value.startsWith(prompt.textContent!.trim());
+    this.shades.replaceChildren(...(same ? [prompt.cloneNode(true)] : []));
   }
 
   /** What the model can be given. */
@@ -98,7 +104,7 @@ export class TextsBox {
         h(
           "button.word",
           { title: "Take this token and those after it back", onclick: () => drop(place) },
-          h("bdi", shown(piece)),
+          h("bdi", shown(piece, false)),
         ),
       ),
       h("button.link", { onclick: () => drop(0) }, "Take all back"),
@@ -110,16 +116,6 @@ export class TextsBox {
     this.count.textContent = `${plural(tokens, "token")}${most ? ` of at most ${whole(most)}` : ""}`;
     this.count.title = `read and sent in ${Math.round(milliseconds)} ms`;
     this.fail("");
-  }
-
-  /** What an example shows, and its change, where that is not made yet. */
-  looks(example: LiveExample | undefined, made: readonly string[]): void {
-    const { look = "", change } = example ?? {};
-    const make =
-      change === undefined || made.includes(change)
-        ? []
-        : [h("button.link", { onclick: () => this.owner.change(change) }, `Try ${change}`)];
-    this.look.replaceChildren(...(look || make.length > 0 ? [look, " ", ...make] : []));
   }
 
   /** Nothing is read. */

@@ -40,7 +40,7 @@ function agreement(rows: readonly Row[]): number {
 const ABOUT = "Which heads made this: by what it loses without each of them.";
 
 export class WhoBox {
-  readonly root = h("section.who", { "aria-label": "Who did it?" });
+  readonly root = h("details.who", { "aria-label": "Who did it?" });
   private readonly asking: Asking;
   private readonly table = h("table", { hidden: true });
 
@@ -48,8 +48,13 @@ export class WhoBox {
     this.asking = new Asking("Rank the heads", "Rank all heads by what they add", ABOUT, "Ranking…", (going) =>
       this.run(going),
     );
-    const row = h("div.row", h("h2", "Who did it?"), h("span.grow"), this.asking.button);
-    this.root.append(row, this.asking.about, this.table);
+    this.root.append(h("summary", h("h2", "Who did it?")), this.asking.about, this.asking.button, this.table);
+  }
+
+  /** Open, and rank the heads. */
+  start(): void {
+    this.root.open = true;
+    this.asking.button.click();
   }
 
   /** The input, the changes or what is followed is another one. */

@@ -10,6 +10,8 @@ import { Asking } from "./wire";
 interface WhyOwner {
   ask(spans: string): Promise<SourcesPayload>;
   open(head: CarrierInfo, span: SourceInfo): void;
+  /** Shade the text that is read as its prompt is; null: no longer. */
+  shade(prompt: Element | null): void;
   /** Make a change, or take it back. */
   toggle(change: string): void;
 }
@@ -20,7 +22,7 @@ const struck = ({ first, last }: SourceInfo): string => `all hide >${first}${las
 const ABOUT = "The text, shaded by what the answer loses without each part. Strike a part out and see.";
 
 export class WhyBox {
-  readonly root = h("section.why", { "aria-label": "Which part made this?" });
+  readonly root = h("details.why", { "aria-label": "Which part made this?" });
   private readonly spans = h(
     "select",
     { "aria-label": "Parts" },
@@ -34,8 +36,8 @@ export class WhyBox {
 
   constructor(private readonly owner: WhyOwner) {
     this.asking = new Asking("Shade the text", null, ABOUT, "Masking each part…", (going) => this.ask(going));
-    const row = h("div.row", h("h2", "Which part made this?"), this.spans, this.asking.button);
-    this.root.append(row, this.asking.about, this.place);
+    const row = h("div.row", this.spans, this.asking.button);
+    this.root.append(h("summary", h("h2", "Which part made this?")), this.asking.about, row, this.place);
   }
 
   /** What is asked about; another one has no picture yet. */
@@ -44,6 +46,7 @@ export class WhyBox {
     this.asking.clear();
     this.shown = null;
     this.place.replaceChildren();
+    this.owner.shade(null);
   }
 
   /** The changes that are made. */
@@ -56,6 +59,7 @@ export class WhyBox {
     if (!going()) return;
     this.shown = new Sources(payload, {
       open: (head, span) => this.owner.open(head, span),
+      shaded: (prompt) => this.owner.shade(prompt),
       strike: (span) => this.owner.toggle(struck(span)),
     });
     this.asking.about.textContent = "";

@@ -119,6 +119,14 @@ export function side(axis: AxisInfo, choice: Choice): Side {
   return made.of([sequence, special, unit, sinks !== false, axis.images && unfolded], () => sideOf(axis, choice));
 }
 
+// Marked is a piece that goes on with a word, not the space before one that begins it.
+function labelled({ pieces, words }: AxisInfo, place: number): { mark: string; text: string } {
+  const { mark, text } = piece(pieces[place]!);
+  if (mark === "##") return { mark, text };
+  const word = words?.group[place] ?? -1;
+  return { mark: mark === "" && word >= 0 && word === words!.group[place - 1] ? "‿" : "", text };
+}
+
 function sideOf(axis: AxisInfo, choice: Choice): Side {
   const { pieces, special, sequences } = axis;
   const group = groups(axis, choice);
@@ -141,7 +149,7 @@ function sideOf(axis: AxisInfo, choice: Choice): Side {
       ? { mark: "", text: whole!.name }
       : group
         ? { mark: "", text: piece(axis.words?.texts[group[start]!] ?? "").text }
-        : piece(pieces[start]!);
+        : labelled(axis, start);
     return {
       start,
       end,

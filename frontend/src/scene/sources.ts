@@ -71,7 +71,8 @@ export function largest(payload: SourcesPayload, state: SourcesState): number[] 
     .map(({ place }) => place);
 }
 
-const most = (values: readonly (number | null)[]): number => Math.max(1e-9, ...values.map((x) => Math.abs(x ?? 0)));
+// At least a nat: less is not shaded as if it were much.
+const most = (values: readonly (number | null)[]): number => Math.max(1, ...values.map((x) => Math.abs(x ?? 0)));
 
 /** The largest size of what the spans of the shown level are shaded by. */
 export const reach = (payload: SourcesPayload, state: SourcesState): number =>

@@ -13,8 +13,8 @@ export const talks = ({ kind, query, key }: Scene["part"]): boolean =>
 export const words = ({ part, rows }: Pick<Scene, "part" | "rows">): readonly Item[] =>
   rows.items.filter(({ start }) => !part.query.boxes?.[start]);
 
-/** A token as it is read: without the mark of a space or of a word that goes on. */
-export const bare = ({ mark, text }: Item): string => (mark === "␣" || mark === "##" ? text : mark + text);
+/** A token as it is read: without the mark of a word that goes on. */
+export const bare = ({ text }: Item): string => text;
 
 const CLOSING = /^[\p{Pe}\p{Pf}\p{Po}]+$/u;
 const SPACES = /^[Ġ▁ ]/;

@@ -53,12 +53,10 @@ interface Spec<K extends keyof Full> {
   of?(scene: Scene): Full[K];
   set?(value: Full[K]): Partial<Full>;
   readonly options?: Options<K> | ((scene: Scene) => Options<K>);
-  /** They are many: a list that opens; or small. */
-  readonly look?: "list" | "small";
+  /** They are many: a list that opens; or small; or the first choice of a page. */
+  readonly look?: "list" | "small" | "scale";
   /** Why a choice cannot be taken; false where it is not there at all. */
   choice?(scene: Scene, value: Full[K]): string | false | null | undefined;
-  /** What stands beside a choice. */
-  note?(scene: Scene, value: Full[K]): string;
   readonly steps?: number;
   /** The step of a value, and what is said of it; the value of a step. */
   step?(value: Full[K]): readonly [at: number, said: string];
@@ -110,7 +108,7 @@ const optionsOf = ({ options }: Any, scene: Scene): Options<keyof Full> =>
 /** One of several, side by side. */
 const segments: Make = (of, choose) => {
   const listed = new Of();
-  const look = of.note ? "scale" : of.look ? "seg.small" : "seg";
+  const look = of.look === "scale" ? "scale" : of.look ? "seg.small" : "seg";
   const root = h(`div.${look}`, { role: "radiogroup", "aria-label": said(of.label ?? of.cap) });
   const fill = (scene: Scene, chosen: Value): void => {
     const options = optionsOf(of, scene);
@@ -118,11 +116,7 @@ const segments: Make = (of, choose) => {
       const held = root.querySelector<HTMLElement>(":focus")?.dataset.v;
       root.replaceChildren(
         ...options.map(([value, text]) =>
-          h(
-            "button",
-            { role: "radio", "data-v": String(value), onclick: () => choose(value) },
-            ...(of.note ? [h("b", text), h("span")] : [text]),
-          ),
+          h("button", { role: "radio", "data-v": String(value), onclick: () => choose(value) }, text),
         ),
       );
       [...root.children].find((button): button is HTMLElement => (button as HTMLElement).dataset.v === held)?.focus();
@@ -134,7 +128,6 @@ const segments: Make = (of, choose) => {
       button.hidden = why === false;
       button.disabled = typeof why === "string";
       button.title = why || title;
-      if (of.note) button.lastElementChild!.textContent = of.note(scene, value);
     });
   };
   return [root, fill];

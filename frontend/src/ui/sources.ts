@@ -27,6 +27,8 @@ interface SourcesHost {
   open?(head: CarrierInfo, span: SourceInfo): void;
   /** Have the model read the prompt without a span. */
   strike?(span: SourceInfo): void;
+  /** The prompt is shaded otherwise. */
+  shaded?(prompt: Element): void;
 }
 
 export class Sources {
@@ -37,6 +39,7 @@ export class Sources {
   private readonly detail = h("aside.detail", { "aria-live": "polite" });
   private readonly ticks = h("div.ticks");
   private readonly of = h("span.cap");
+  private readonly first = h("p.sub");
   /** What stands for each span and each statement. */
   private spans = new Map<number, Element[]>();
   private readonly statements = new Map<number, Element>();
@@ -62,7 +65,11 @@ export class Sources {
     const notes = h("div.says", ...payload.says.map((line) => h("p", line)));
     this.root.append(
       heads,
-      h("div.both", h("div.read", this.text, h("div.cap", ORIGIN[payload.origin]), this.answer, notes), this.detail),
+      h(
+        "div.both",
+        h("div.read", this.text, this.first, h("div.cap", ORIGIN[payload.origin]), this.answer, notes),
+        this.detail,
+      ),
     );
     this.fillAnswer();
     this.fill();
@@ -118,9 +125,13 @@ export class Sources {
         ),
       );
     }
-    const words = stretches(payload, state.level).map(({ text, span }) =>
+    const all = stretches(payload, state.level);
+    const words = all.map(({ text, span }) =>
       span === null ? document.createTextNode(text) : known(span, h("span.src", { ...named(span), dir: "auto" }, text)),
     );
+    const alone = all[0]?.span === null ? all[0].text.trim() : "";
+    this.first.textContent =
+      alone && `“${shortened(alone)}” is in no span: heads park their attention on the first token.`;
     if (payload.prompt.trim()) parts.push(h("p.para", ...words));
     this.text.replaceChildren(...parts);
     this.shade();
@@ -156,6 +167,7 @@ export class Sources {
       const lit = span !== null && hangs(payload, place, span);
       paint(element, shades[place] ?? shade(null, 1), place === state.statement, { lit });
     }
+    this.host.shaded?.(this.text);
     const { of, ticks } = scale(payload, shown);
     this.of.textContent = of;
     this.ticks.replaceChildren(...ticks.map((tick) => h("span", tick)));

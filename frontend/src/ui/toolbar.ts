@@ -179,6 +179,7 @@ export class Toolbar {
     return controls(set, {
       scale: {
         label: "Scale",
+        look: "scale",
         options: [
           ["model", "Model"],
           ["head", "Head"],
@@ -191,11 +192,6 @@ export class Toolbar {
           return (
             unread(part, state.layer, head) ?? (state.side === "difference" ? "a difference has no neurons" : null)
           );
-        },
-        note({ part, state, head, heads }, scale) {
-          if (scale === "model") return `${part.index.length}×${most(part.heads)}`;
-          if (scale === "neuron") return unread(part, state.layer, head) ? "none" : "q · k";
-          return heads.length > 1 ? `L${state.layer}` : `L${state.layer}H${head}`;
         },
       },
       part: { label: "Part", cap: "Part", options: partsOf, when: (scene) => partsOf(scene).length > 1 },

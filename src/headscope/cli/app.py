@@ -28,7 +28,7 @@ from headscope.cli.report import report
 from headscope.cli.serve import serve
 from headscope.cli.view import view
 from headscope.console.groups import command
-from headscope.console.help import HelpCommand
+from headscope.console.help import ALL, HelpCommand, wants_all
 from headscope.console.options import say
 from headscope.core.escapes import printable
 from headscope.core.failures import out_of_memory
@@ -51,6 +51,17 @@ SECTIONS: dict[str, tuple[str, str]] = {
 }
 """What the help lists the commands under, after those of analyses that say so: others, and an example."""
 
+FIRST = {
+    "view": "See every head on your text, as a page or a picture.",
+    "serve": "Type, look, and switch heads off.",
+    "lab": "Learn in 18 minutes what heads do.",
+    "measure": "Measure every head over your texts.",
+    "why": "Find the part of a prompt that made the answer.",
+    "compare": "See what changed between two models or texts.",
+    "report": "Write one page of all that a model's heads do.",
+}
+"""What the first screen of the help lists."""
+
 
 RULES: dict[Callable[..., None], dict[str, str]] = {
     view: {
@@ -71,6 +82,9 @@ RULES: dict[Callable[..., None], dict[str, str]] = {
 class _Group(typer.core.TyperGroup):
     """Commands, and the whole of what is said of each."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, [*wants_all(ctx, args[:1]), *args[1:]])
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         self.write(formatter, "Commands", self.commands)
 
@@ -81,9 +95,14 @@ class _Group(typer.core.TyperGroup):
 
 
 class _Sections(_Group):
-    """The commands in the sections of the help."""
+    """The commands that a newcomer needs, or with ``--help-all`` all of them in their sections."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
+        if not ctx.meta.get(ALL):
+            with formatter.section("Begin with"):
+                formatter.write_dl([*FIRST.items()])
+            formatter.write(f"\nheadscope --help-all lists all {len(self.commands)} commands.\n")
+            return
         for title, (others, example) in SECTIONS.items():
             names = [
                 record.command
@@ -101,6 +120,18 @@ class _Analysis(HelpCommand):
         super().__init__(name, help=analysis.help, short_help=analysis.help, rich_markup_mode=None)
         self.analysis = analysis
         del self.params, self.callback
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write, below ``why``, which questions of why other commands answer."""
+        if self.analysis.command == "why":
+            with formatter.section("Six commands answer why"):
+                formatter.write_dl(
+                    [
+                        (one.command, one.help.partition("?")[0] + "?")
+                        for one in analyses().values()
+                        if one.heading == "Why"
+                    ]
+                )
 
     def __getattr__(self, name: str) -> Any:
         if name not in ("params", "callback"):

@@ -18,16 +18,21 @@ SHARED = {
 SHORT = 84
 """Characters of what ``--help`` says of an option, at most; ``--help-all`` says it all."""
 
-_ALL = "headscope.help"
+ALL = "headscope.help"
+
+
+def wants_all(ctx: Any, args: list[str]) -> list[str]:
+    """Take ``--help-all`` for ``--help``, and remember it."""
+    ctx.meta[ALL] = "--help-all" in args
+    return ["--help" if word == "--help-all" else word for word in args]
 
 
 class HelpCommand(typer.core.TyperCommand):
     """A command whose help names the options of `SHARED`, and describes them with ``--help-all``."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Take ``--help-all`` for ``--help``, and remember it."""
-        ctx.meta[_ALL] = "--help-all" in args
-        return super().parse_args(ctx, ["--help" if word == "--help-all" else word for word in args])
+        """Read the words, of which ``--help-all`` is one."""
+        return super().parse_args(ctx, wants_all(ctx, args))
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments, the options, and the names of the shared ones."""
@@ -36,10 +41,10 @@ class HelpCommand(typer.core.TyperCommand):
         shared: dict[str, list[str]] = {}
         for parameter in self.get_params(ctx):
             kind = kinds.get(parameter.name or "", "")
-            if kind and not ctx.meta.get(_ALL):
+            if kind and not ctx.meta.get(ALL):
                 shared.setdefault(kind, []).append(parameter.opts[0])
             elif record := parameter.get_help_record(ctx):
-                if not ctx.meta.get(_ALL):
+                if not ctx.meta.get(ALL):
                     record = record[0], shortened(record[1])
                 sections["Arguments" if parameter.param_type_name == "argument" else "Options"].append(record)
         for title, records in sections.items():

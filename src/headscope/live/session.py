@@ -213,8 +213,7 @@ class Live:
             )
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", HeadscopeWarning)
-            changes, notes = self._changes(asked.get("changes"), given)
-            ran = self._run(given, changes)
+            ran, changes, left = self._changed(given, asked.get("changes"))
         view = View(
             [one.input for one in ran],
             model=" and ".join(dict.fromkeys(model.name for model in self.models)),
@@ -233,8 +232,9 @@ class Live:
             payload=view.payload,
             says=predicted,
             tokens=max(len(tokens) for one in ran for tokens in one.reading.axes.values()),
-            notes=[*notes, *dict.fromkeys(str(warning.message) for warning in caught)],
+            notes=list(dict.fromkeys(str(warning.message) for warning in caught)),
             changes=[str(change) for change in changes],
+            left=left,
             arrays=names,
         )
         return answer, self._packed(names)
@@ -276,26 +276,34 @@ class Live:
         shown = Input(parts, label, neurons=seen.neurons if size <= NEURON_BYTES else {})
         return Ran(reading, shown, reading.says(seen.output))
 
-    def _changes(self, texts: Any, given: LiveInput) -> tuple[list[WhatIf], list[str]]:
-        """The changes that concern an input, and what is said of those that name a token that it has not."""
-        if texts is None:
-            return [], []
+    def _changed(self, given: LiveInput, texts: Any) -> tuple[list[Ran], list[WhatIf], dict[str, str]]:
+        """What is shown with the changes that fit the input, these, and why each of the others is left out."""
+        texts = [] if texts is None else texts
         if not isinstance(texts, list) or len(cast("list[Any]", texts)) > 256:
             raise InputError("changes: expected at most 256 texts such as 'L4H2 off'")
-        kept: list[WhatIf] = []
-        notes: list[str] = []
-        most: int | None = None
-        for change in (WhatIf.parse(str(text)) for text in cast("list[Any]", texts)):
-            places = [place for place in (change.query, change.key, change.last) if place is not None]
-            if places and most is None:
-                most = max(map(len, read_axes(self.models[0], given)[0].values()))
-            if places and not self._shared:
-                notes.append(f"{change}: left out, as the two models cut a text into tokens of their own")
-            elif most is not None and max(places, default=-1) >= most:
-                notes.append(f"{change}: left out, as there are {most} tokens")
-            else:
-                kept.append(change)
-        return kept, notes
+        texts = [str(text) for text in cast("list[Any]", texts)]
+        left: dict[str, str] = {}
+
+        def fitting(texts: Sequence[str], *, alone: bool) -> list[WhatIf]:
+            kept: list[WhatIf] = []
+            for text in texts:
+                try:
+                    change = WhatIf.parse(text)
+                    if not self._shared and (change.query, change.key) != (None, None):
+                        raise InputError("the two models cut a text into tokens of their own")
+                    if alone:
+                        self._run(given, [change])
+                    kept.append(change)
+                except InputError as error:
+                    left[text] = str(error)
+            return kept
+
+        changes = fitting(texts, alone=False)
+        try:
+            return self._run(given, changes), changes, left
+        except InputError:
+            changes = fitting(texts, alone=True)
+            return self._run(given, changes), changes, left
 
     def _says(self, asked: Asked) -> Answer:
         self._current(asked)
@@ -353,6 +361,8 @@ class Live:
             position=None if predicted.kind == "next" else at,
         )
         sources = cast("SourcesPayload", result.view().payload)
+        if answer == best[0]:
+            sources["origin"] = "said"
         return WhyAnswer(kind="why", id=whole_number(asked, "id"), sources=sources), []
 
     def _without(self, asked: Asked) -> Answer:

@@ -28,13 +28,14 @@ class LiveInput(TypedDict):
 
 
 class LiveExample(TypedDict):
-    """An input to begin with: its `name`, what to `look` at, the head that opens, and a `change` to try."""
+    """An input to begin with: its `name`, what to `look` at, the head and the `place` that open, a `change` to try."""
 
     name: str
     input: LiveInput
     look: NotRequired[str]
     layer: NotRequired[int]
     head: NotRequired[int]
+    place: NotRequired[int]
     change: NotRequired[str]
 
 
@@ -99,7 +100,10 @@ class Effect(TypedDict):
 
 
 class Shown(TypedDict):
-    """The answer to an input: the explorer's payload, what each of its inputs says, and notes. `turn` names it."""
+    """The answer to an input: the explorer's payload, what each of its inputs says, and notes. `turn` names it.
+
+    `changes` are made; `left` are the others, each with why it cannot be.
+    """
 
     kind: Literal["shown"]
     id: int
@@ -109,6 +113,7 @@ class Shown(TypedDict):
     tokens: int
     notes: list[str]
     changes: list[str]
+    left: dict[str, str]
     arrays: list[str]
 
 

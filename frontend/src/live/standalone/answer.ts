@@ -104,8 +104,6 @@ export class Answers {
   private async show(asked: Asked): Promise<Answer> {
     const given = (asked.input ?? {}) as LiveInput;
     const tokens = this.read(given);
-    const notes: string[] = [];
-    const changes = this.changes(asked.changes, tokens, notes);
     const at = place(asked.at);
     const key = JSON.stringify(given);
     if (this.plain?.key !== key)
@@ -113,22 +111,7 @@ export class Answers {
         key,
         ran: { label: "", tokens, changes: [], pass: await this.graphs.run(this.given(tokens, at), []) },
       };
-    const plain = this.plain.ran;
-    const ran = [plain];
-    if (changes.length > 0) {
-      const first = Math.min(
-        ...changes.map(({ layer }) =>
-          layer === null ? 0 : this.graphs.layers.findIndex((one) => one.layer === layer),
-        ),
-      );
-      ran[0] = { ...plain, label: "as it is" };
-      ran.push({
-        label: "changed",
-        tokens,
-        changes,
-        pass: await this.graphs.run(this.given(tokens, at), changes, plain.pass, first + 1),
-      });
-    }
+    const { ran, changes, left } = await this.changed(this.plain.ran, asked.changes, at);
     this.arrays = new Map();
     this.ran = ran;
     this.turn++;
@@ -142,8 +125,9 @@ export class Answers {
       payload,
       says,
       tokens: tokens.ids.length,
-      notes,
+      notes: [],
       changes: changes.map(write),
+      left,
       arrays: first,
     };
     return { content: told, arrays: first.map((name) => this.arrays.get(name)!) };
@@ -166,20 +150,53 @@ export class Answers {
     return { ids: tokens.ids, types: tokens.types, place: this.sayer.place(tokens, tokens.ids.length, at) ?? 0 };
   }
 
-  private changes(texts: unknown, tokens: Tokens, notes: string[]): Change[] {
-    const found: Change[] = [];
-    const count = tokens.ids.length;
-    for (const text of Array.isArray(texts) ? texts : []) {
-      const change = parse(String(text));
-      if (Math.max(change.query ?? 0, change.last ?? change.key ?? 0) >= count) {
-        notes.push(`${write(change)}: left out, as there are ${count} tokens`);
-        continue;
+  // What is shown with the changes that fit the input, these, and why each of the others is left out.
+  private async changed(plain: Ran, given: unknown, at: number | null) {
+    const texts = Array.isArray(given) ? given.map(String) : [];
+    const left: Record<string, string> = {};
+    const fitting = async (alone: boolean): Promise<Change[]> => {
+      const kept: Change[] = [];
+      for (const text of texts) {
+        try {
+          const change = parse(text);
+          if (alone) await this.with(plain, [change], at);
+          kept.push(change);
+        } catch (error) {
+          if (error instanceof StoppedError) throw error;
+          left[text] = reason(error);
+        }
       }
-      if (change.layer !== null && !this.graphs.layers.some(({ layer }) => layer === change.layer))
-        throw new Error(`${write(change)}: this model has no such head, its input no such token, or it did not run`);
-      found.push(change);
+      return kept;
+    };
+    let changes = await fitting(false);
+    try {
+      return { ran: await this.with(plain, changes, at), changes, left };
+    } catch (error) {
+      if (error instanceof StoppedError) throw error;
+      changes = await fitting(true);
+      return { ran: await this.with(plain, changes, at), changes, left };
     }
-    return found;
+  }
+
+  // What is, and beside it what changes make of it.
+  private async with(plain: Ran, changes: readonly Change[], at: number | null): Promise<Ran[]> {
+    if (changes.length === 0) return [plain];
+    const { tokens } = plain;
+    const count = tokens.ids.length;
+    for (const change of changes)
+      if (
+        Math.max(change.query ?? 0, change.last ?? change.key ?? 0) >= count ||
+        (change.layer !== null && !this.graphs.layers.some(({ layer }) => layer === change.layer))
+      )
+        throw new Error(`${write(change)}: this model has no such head, its input no such token, or it did not run`);
+    const first = Math.min(
+      ...changes.map(({ layer }) => (layer === null ? 0 : this.graphs.layers.findIndex((one) => one.layer === layer))),
+    );
+    const pass = await this.graphs.run(this.given(tokens, at), changes, plain.pass, first + 1);
+    return [
+      { ...plain, label: "as it is" },
+      { label: "changed", tokens, changes, pass },
+    ];
   }
 
   private async says(asked: Asked): Promise<Answer> {
@@ -252,7 +269,8 @@ export class Answers {
     const { info, predicts, causal } = this.page.model;
     const said = await this.of(ran, place(asked.at));
     const at = this.sayer.place(tokens, said.rows, place(asked.at));
-    const chosen = place(asked.chosen) ?? this.sayer.best(said, at)[0] ?? null;
+    const [best = null] = this.sayer.best(said, at);
+    const chosen = place(asked.chosen) ?? best;
     if (at === null || chosen === null)
       throw new Error("why: expected a next word, a masked one or a class that the model says, found none");
     const level = asked.spans === "word" ? "word" : "sentence";
@@ -282,7 +300,7 @@ export class Answers {
       model: info.model,
       prompt: tokens.texts.slice(0, predicts === "next" ? at + 1 : undefined).join(""),
       answer,
-      origin: "given",
+      origin: chosen === best ? "said" : "given",
       spans,
       statements: [{ text: answer, effect: spans.map(({ effect }) => effect), q: spans.map(() => null) }],
       says: [`The answer loses ${figure(context, 2)} nats without any of these parts.`],

@@ -41,8 +41,7 @@ def run(
             commas, from the largest to the smallest.
         exact: how many spans are masked where there are more than 20; ``all`` for every one.
         image: a picture beside the prompt.
-        than: of a data set, another model, such as the one before training, beside which this one is put: does it use
-            the context more?
+        than: of a data set, another model beside it.
     """
     from headscope.analyses.context_attribution.run import context_attribution
     from headscope.analyses.result import Result

@@ -84,8 +84,8 @@ def context_attribution(
         spans: as in `headscope.why`; a line's own go before.
         exact: as in `headscope.why`.
         subsets: as in `headscope.why`.
-        max_new_tokens: how many tokens the model writes at most, where a line has no answer.
-        shuffle: put the spans that a line gives, if they are texts that do not overlap, in a random order in its text.
+        max_new_tokens: most tokens of an answer of its own.
+        shuffle: put the spans of a line in a random order.
         than: another model, beside which this one is put; it may have another tokenizer.
         seed: of the order.
 

@@ -7,7 +7,7 @@ ANALYSIS = Analysis(
     order=127,
     function="run:patching",
     command="patch",
-    help="Which heads made the answer? Their outputs patched between a clean and a corrupted prompt, over pairs.",
+    help="Which heads made the answer? Outputs patched between a clean and a corrupted prompt. Not which words: why.",
     heading="Why",
     positions={
         "PAIRS.jsonl": 'One object a line: "clean" and "corrupted", prompts of as many tokens, "answer" and "wrong", '

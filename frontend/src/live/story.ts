@@ -1,0 +1,105 @@
+// The story in a sentence: what an example claims, what the model says, or what the changes made of it; and what to try.
+
+import type { LiveExample, Prediction } from "../protocol";
+import { figure, label, percent, shown } from "../scene/format";
+import { h } from "../ui/dom";
+import { readable } from "./says";
+
+interface StoryOwner {
+  make(change: string): void;
+  /** Take all changes back. */
+  undo(): void;
+  rank(): void;
+  /** The number that is followed, with a head switched off. */
+  without(layer: number, head: number): Promise<number>;
+}
+
+const OFF = / off$/;
+
+// What a change takes away: a head, a layer, or tokens; nothing where it does something else.
+function taken(change: string, pieces: readonly string[]): string | null {
+  if (OFF.test(change)) return change.replace(OFF, "");
+  const [, first, last = first] = /^all hide >(\d+)(?:-(\d+))?$/.exec(change) ?? [];
+  return first === undefined ? null : `“${label(pieces.slice(Number(first), Number(last) + 1), 32)}”`;
+}
+
+/** What the model says. */
+export function answer(says: Prediction): string {
+  const [best] = says.top;
+  if (says.kind === "cosine") return `Read together, the two texts have a cosine of ${figure(says.number!)}.`;
+  if (!best) return "";
+  const share = `“${readable(best, says)}”, with ${percent(best.p)}`;
+  const where = `“${shown(says.after.trim() || says.after)}”`;
+  if (says.kind === "class") return `The class is ${share}.`;
+  return says.kind === "next"
+    ? `After ${where} the model says ${share}.`
+    : `In the place of ${where} the model says ${share}.`;
+}
+
+/** What changes made of what the model says. */
+export function outcome(
+  changes: readonly string[],
+  [first, last]: readonly Prediction[],
+  pieces: readonly string[],
+): string {
+  const without = changes.map((change) => taken(change, pieces));
+  const how = without.every(Boolean) ? `Without ${without.join(", ")}` : `With ${changes.join(", ")}`;
+  if (!first || !last) return `${how}.`;
+  if (first.kind === "cosine")
+    return `${how} the cosine goes from ${figure(first.number!)} to ${figure(last.number!)}.`;
+  const [followed, best] = [first.chosen ?? first.top[0], last.top[0]];
+  if (!followed || !best) return `${how} attention is as on the right.`;
+  const after = [...last.top, ...(last.chosen ? [last.chosen] : [])].find(({ id }) => id === followed.id);
+  const went = `${how} “${readable(followed, first)}” goes from ${percent(followed.p)} to ${after ? percent(after.p) : "a place below the first ten"}`;
+  const other =
+    best.id === first.top[0]!.id ? "" : `, and “${readable(best, last)}” is the likeliest, with ${percent(best.p)}`;
+  return `${went}${other}.`;
+}
+
+export class Story {
+  readonly root = h("div.story", { role: "status" });
+  private turn = 0;
+
+  constructor(private readonly owner: StoryOwner) {}
+
+  clear(): void {
+    this.turn++;
+    this.root.replaceChildren();
+  }
+
+  show(
+    example: LiveExample | undefined,
+    changes: readonly string[],
+    says: readonly Prediction[],
+    pieces: readonly string[],
+  ): void {
+    this.clear();
+    const { owner, turn } = this;
+    const [first] = says as [Prediction];
+    const tell = (text: string, ...buttons: HTMLElement[]): void =>
+      this.root.replaceChildren(...(text ? [h("p", text), ...buttons] : []));
+    if (changes.length > 0)
+      return tell(outcome(changes, says, pieces), h("button", { onclick: () => owner.undo() }, "Take it back"));
+    const { look, change, layer, head } = example ?? {};
+    if (change === undefined)
+      return tell(look ?? answer(first), h("button", { onclick: () => owner.rank() }, "Which heads did it?"));
+    const effect = h("span");
+    const button = h(
+      "button.primary",
+      { onclick: () => owner.make(change) },
+      `Switch ${change.replace(OFF, "")} off`,
+      effect,
+    );
+    tell(look!, button);
+    const cosine = first.kind === "cosine";
+    void owner.without(layer!, head!).then(
+      (number) => {
+        if (turn !== this.turn || !(cosine || first.top[0])) return;
+        effect.textContent = cosine
+          ? `cosine ${figure(first.number!)} → ${figure(number)}`
+          : `“${readable(first.top[0]!, first)}” ${percent(first.top[0]!.p)} → ${percent(Math.exp(number))}`;
+      },
+      () => undefined,
+    );
+  }
+}
