@@ -75,7 +75,7 @@ function scene(layers: readonly (readonly Does[])[], state: Partial<Full> = {}, 
     map: (layer: number, head: number) =>
       fromValues(0, 2, 7, Float32Array.from(layers[layer - 3]![head]!.off ? new Array(14).fill(0) : ROWS), 1, false),
     data: {
-      payload: { inputs: found.highlights?.moved ? [1, 2] : [1] },
+      payload: { inputs: (found.highlights?.moved ? ["as it is", "changed"] : ["one"]).map((label) => ({ label })) },
       array: () => [],
       figure: (_: PartInfo, { name }: { name: (typeof MEASURES)[number] }, layer: number, head: number) =>
         layers[layer - 3]![head]![name] ?? 0,
@@ -169,10 +169,10 @@ test("of two inputs it says what moves", () => {
     ],
   ];
   expect(said(layers)).toMatch(
-    /^L3H0 changes 40% of its attention between 1 and 2, more than any other head; here it looks from “it” to “animal” \(word 2\), 68%\.$/,
+    /^L3H0 changes 40% of its attention between “as it is” and “changed”, more than any other head; here it looks from “it” to “animal” \(word 2\), 68%\.$/,
   );
   expect(said(layers, { heads: [1] })).toMatch(
-    /^L3H1 changes 10% of its attention between 1 and 2; here it looks mostly/,
+    /^L3H1 changes 10% of its attention between “as it is” and “changed”; here it looks mostly/,
   );
 });
 

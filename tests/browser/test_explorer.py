@@ -366,7 +366,7 @@ def test_matrix_zooms_and_moves(page: Any):
 
 
 def test_neurons_follow_the_query(page: Any):
-    page.get_by_role("button", name=re.compile("Expand into q and k")).click()
+    page.get_by_role("radio", name="Neurons").click()
     assert title(page) == "Layer 3, head 2, neuron by neuron"
     assert "Key head 1 serves query heads 2 to 3" in page.locator(".nvhead").inner_text()
     assert "capped softly" in page.locator(".nvhead").inner_text()
@@ -402,7 +402,7 @@ def test_neurons_follow_the_query(page: Any):
     assert page.locator(".nv .toks.r .tok.on").inner_text() == "the"
     assert "cat (q) and the (k)" in page.locator(".vector h3").inner_text()
     assert title(page) == "Layer 3, head 2, neuron by neuron", "arrows do not leave the column"
-    page.get_by_role("button", name=re.compile("Collapse to lines")).click()
+    page.get_by_role("radio", name="Head", exact=True).click()
     assert title(page) == "Layer 3, head 2"
 
 

@@ -4,7 +4,7 @@ import "./card.css";
 import type { CardExample, CardInfo, CardsBlock, ReportPayload } from "../protocol";
 import { css, inkOn } from "../scene/color";
 import { figure, whole } from "../scene/format";
-import { nameOf } from "../scene/says";
+import { nameOf } from "../scene/inputs";
 import { h } from "../ui/dom";
 import type { Cell } from "./figures";
 import { glance, pictured } from "./glance";

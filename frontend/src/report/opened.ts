@@ -3,8 +3,8 @@
 
 import type { ExplorerPayload, ExplorerState, Reason } from "../protocol";
 import { Store } from "../scene/data";
+import { beginsOf, nameOf } from "../scene/inputs";
 import { Of } from "../scene/made";
-import { beginsOf, nameOf } from "../scene/says";
 import { DEFAULTS, type Full, headsOf, settle, unequal, write } from "../scene/state";
 import { h } from "../ui/dom";
 import { fromPage } from "../ui/embedded";

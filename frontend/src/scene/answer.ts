@@ -4,6 +4,7 @@
 import { sinkNames } from "./axis";
 import { received, type Shown, value } from "./cut";
 import { figure, fixed, percent, plural, whole } from "./format";
+import { namesOf } from "./inputs";
 import { type Highlight, highlight, shows } from "./opening";
 import { ranking } from "./pointed";
 import { isSink, type Role, roleOf, rolesOf, SINK } from "./roles";
@@ -146,7 +147,7 @@ function ofHead(scene: Scene, does: Highlight): Part[] {
 }
 
 function moved({ part, owner, data }: Scene, share: number): Part[] {
-  const [a, b] = owner.host.letters ?? ["1", "2"];
+  const [a, b] = namesOf(data.payload.inputs, owner.host.letters);
   const most = share >= Math.max(...part.highlights!.moved!) && part.heads.flat().length > 1;
   const where = data.payload.inputs.length === 2 ? ` between ${a} and ${b}` : "";
   return [`changes ${percent(share)} of its attention${where}${most ? ", more than any other head" : ""}`];

@@ -1,22 +1,14 @@
 // What is said of a picture, on the screen as in a still: its heading, what its colours mean, how it was made.
 
-import type { InputInfo } from "../protocol";
 import { name } from "./axis";
-import { bare, brief, label, percent, plural, shortened } from "./format";
+import { bare, brief, percent, plural } from "./format";
 import { ofOpen, runs } from "./gold";
+import { nameOf } from "./inputs";
 import { inWords, nameOf as matrixName, shares } from "./quantities";
 import type { Scene } from "./scene";
 
-/** What an input is called but for its label: the first of its text. */
-export const beginsOf = (input: InputInfo): string =>
-  shortened(textOf(input)) || label(input.parts[0]?.query.pieces ?? []);
-
-export const nameOf = (input: InputInfo): string => input.label || beginsOf(input);
-
-export const textOf = (input: InputInfo): string => (input.text ?? []).map((run) => run.text).join("");
-
 /** The inputs of a scene by their names, "A − B" of a difference. */
-export const namesOf = (scene: Scene): string =>
+export const differenceOf = (scene: Scene): string =>
   [scene, ...(scene.against ? [scene.against] : [])].map((each) => nameOf(each.input)).join(" − ");
 
 /** What is open, such as "Layer 3, heads 1 and 2". */
@@ -107,7 +99,7 @@ export function treated(scenes: readonly Scene[]): string[] {
 export function made(scenes: readonly Scene[]): string {
   const one = scenes[0]!;
   const words = [
-    `${one.data.payload.model}: ${scenes.map(namesOf).join("; ")}`,
+    `${one.data.payload.model}: ${scenes.map(differenceOf).join("; ")}`,
     one.state.scale === "head" && one.heads.length > 1 && !alone(one) && `heads ${numbers(one.heads)}`,
     one.part.name !== "self" && one.part.name,
     ...treated(scenes),

@@ -5,6 +5,7 @@ import { type Item, type Side, side } from "./axis";
 import { COLOURS, type Theme } from "./color";
 import { combine, cut, difference, received, type Shown } from "./cut";
 import { type Gold, type Judged, judge, placed } from "./gold";
+import { namesOf } from "./inputs";
 import { Made } from "./made";
 import { has, nameOf, quantityOf } from "./quantities";
 import type { Data } from "./source";
@@ -33,7 +34,7 @@ export interface Sides {
   readonly begins?: string;
   /** The weights of the model are rounded, which changes every figure. */
   readonly rounded?: boolean;
-  /** Beside figures of theirs: "A", "B"; by default by their numbers. */
+  /** Beside figures of theirs: "A", "B"; by default by their names. */
   readonly letters?: readonly string[];
   /** Whose the figures over the corpus are, where the inputs are of two models. */
   readonly measured?: string;
@@ -401,7 +402,7 @@ export class Scene {
   whose(of: MeasureColumn["of"] = "input"): string {
     const { letters, measured } = this.owner.host;
     if (of === "corpus") return measured ? `in ${measured}` : "";
-    return this.data.payload.inputs.length === 2 ? `in ${letters?.[this.place] ?? `input ${this.place + 1}`}` : "";
+    return this.data.payload.inputs.length === 2 ? `in ${namesOf(this.data.payload.inputs, letters)[this.place]}` : "";
   }
 
   /** What a measure is called in a list; whose it is stands first, as the end of a long name is cut. */

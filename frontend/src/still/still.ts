@@ -6,7 +6,8 @@ import { SvgPen } from "../draw/svg";
 import type { ChartsPayload, ExplorerState, SourcesPayload } from "../protocol";
 import { answer, plain } from "../scene/answer";
 import { COLOURS, type Theme } from "../scene/color";
-import { heading, made, nameOf, namesOf } from "../scene/says";
+import { nameOf } from "../scene/inputs";
+import { differenceOf, heading, made } from "../scene/says";
 import { type Owner, Scene, type Sides } from "../scene/scene";
 import type { Data } from "../scene/source";
 import { type Full, settle } from "../scene/state";
@@ -97,7 +98,7 @@ export async function still(data: Data, asked: Asked): Promise<string> {
     beside ? row(panels, GAP) : stack(panels, GAP),
     text(made(scenes), whole, { color: paper.ink("--ink3"), size: 10 }),
   ];
-  const about = `${data.payload.model}: ${scenes.map(namesOf).join("; ")} · ${heading(scenes[0]!)}`;
+  const about = `${data.payload.model}: ${scenes.map(differenceOf).join("; ")} · ${heading(scenes[0]!)}`;
   return sheet(stack(blocks, 10), asked, paper.theme, about);
 }
 

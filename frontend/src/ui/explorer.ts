@@ -417,8 +417,6 @@ export class Explorer implements Owner {
       used(root, state),
     );
     this.bertviz?.show(lead.scene);
-    const corner = this.panes.length === 2 ? this.headbar.root : lead.corner;
-    if (this.headbar.toggle.parentElement !== corner) corner.append(this.headbar.toggle);
     this.shared.hidden = quiet || this.panes.length !== 2 || state.scale === "model";
     for (const pane of this.panes) pane.main(place);
     cancelAnimationFrame(this.frame);

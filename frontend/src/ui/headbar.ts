@@ -4,7 +4,7 @@ import { brief } from "../scene/format";
 import { Of } from "../scene/made";
 import { has, missing, offer } from "../scene/quantities";
 import type { Owner, Scene } from "../scene/scene";
-import { type Full, headsOf, unread } from "../scene/state";
+import { type Full, headsOf } from "../scene/state";
 import { controls } from "./controls";
 import { around, h } from "./dom";
 import { entries } from "./pictures";
@@ -25,8 +25,6 @@ export class HeadBar {
   private readonly neuronHead = h("span");
   private readonly stepHead: HTMLElement;
   private readonly stepLayer: HTMLElement;
-  /** Expand and collapse; stands beside the title. */
-  readonly toggle: HTMLButtonElement;
   /** Few controls are shown. */
   private few = false;
   private readonly lines: HTMLElement;
@@ -52,10 +50,6 @@ export class HeadBar {
     const { heads, aggregate, picture, values, threshold, top_k } = this.made;
     this.chips.dataset.keys = "heads";
     this.lines = h("div.ctlrow", picture.root, threshold.root, top_k.root);
-    this.toggle = h("button.cta", {
-      "data-export": "no",
-      onclick: () => owner.set({ scale: owner.state.scale === "neuron" ? "head" : "neuron" }),
-    });
     this.rest = h("div.rest", this.chips, heads.root, aggregate.root, values.root, this.lines);
     this.root = h("div.ctl", { "data-export": "no" }, this.stepLayer, this.stepHead, this.rest);
     this.chips.addEventListener("click", (event) => this.click(event));
@@ -182,12 +176,6 @@ export class HeadBar {
     this.stepHead.hidden = !neurons && !panel;
     this.chips.hidden = this.lines.hidden = neurons;
     this.stepLayer.classList.toggle("off", state.aggregate === "layers");
-    this.toggle.hidden = unread(part, state.layer, scene.head) !== null || state.side === "difference";
-    this.toggle.classList.toggle("back", neurons);
-    this.toggle.replaceChildren(
-      ...(neurons ? [h("span", "←"), "Collapse to lines"] : ["Expand into q and k", h("span", "→")]),
-    );
-    this.toggle.title = neurons ? "Back to the head (Esc)" : "See how q and k make these weights (3)";
     if (this.listed.renewed(own))
       this.chips.replaceChildren(
         ...own.map((head) =>

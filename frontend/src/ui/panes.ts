@@ -6,7 +6,7 @@ import { clamp } from "../scene/format";
 import { summaryBox } from "../scene/gridlayout";
 import { alike } from "../scene/made";
 import { reading } from "../scene/pointed";
-import { heading, legend, namesOf } from "../scene/says";
+import { differenceOf, heading, legend } from "../scene/says";
 import { Scene } from "../scene/scene";
 import type { Full, Heeds } from "../scene/state";
 import { Answer } from "./answer";
@@ -117,7 +117,6 @@ export class Pane {
   readonly stops: () => void;
   /** Where the controls of the head stand, in a pane that has its own. */
   readonly slot = h("div.slot");
-  readonly corner = h("div.corner");
   private frame = 0;
   private job = 0;
   /** Layers were read that the grid and the sentence do not know of yet. */
@@ -157,7 +156,7 @@ export class Pane {
     this.answer = new Answer(scene);
     this.matrix = new Matrix(this.summary, scene, false);
     this.ranks = new Ranks(this.summary, scene);
-    this.right.append(h("div.panehead", this.title, h("span.grow"), this.corner), this.slot);
+    this.right.append(h("div.panehead", this.title), this.slot);
     this.pictures = Object.fromEntries(
       entries.map(([name, { picture: One }]) => [name, new One(this.right, scene)]),
     ) as Pictures;
@@ -269,7 +268,7 @@ export class Pane {
     this.gridPane.hidden = this.roles.root.hidden = lacking !== null;
     const { inputs } = scene.data.payload;
     this.which.hidden = inputs.length !== 2;
-    const told = (place: number): HTMLElement => h("div", h("b", String(place + 1)), ...reads(inputs[place]!));
+    const told = (place: number): HTMLElement => h("div", ...reads(inputs[place]!));
     this.which.replaceChildren(
       ...(state.side === "both" ? [scene.place] : inputs.length === 2 ? [0, 1] : []).map(told),
     );
@@ -278,7 +277,7 @@ export class Pane {
     this.answer.update();
     this.writers.update();
     if (lacking !== null) return;
-    for (const line of this.saved) line.textContent = `${scene.data.payload.model}: ${namesOf(scene)}`;
+    for (const line of this.saved) line.textContent = `${scene.data.payload.model}: ${differenceOf(scene)}`;
     this.title.textContent = heading(scene);
     void this.read();
     if (model) return this.drawGrid(leftWidth, place);
