@@ -413,6 +413,6 @@ def test_a_language_model_writes(kind: str, tab: Callable[..., Any], request: py
     page.get_by_role("button", name="Conversation").click()
     page.get_by_role("textbox", name="Turn 1").fill("Say hello.")
     settle(page)
-    assert "user" in "".join(pieces(page))
+    assert "user" in "".join(pieces(page)).replace("‿", "")
     page.close()  # or it complains that it cannot connect
     server.stop()

@@ -49,7 +49,7 @@ def test_figures_are_those_of_the_page(two) -> None:
         two(state).texts
     )
     assert "Below each head: entropy (nats)." in two(state).said
-    assert "Below each head, in input 1: entropy (nats)." in two({**state, "side": "difference"}).said
+    assert "Below each head, in “input 0”: entropy (nats)." in two({**state, "side": "difference"}).said
 
 
 @pytest.mark.parametrize("ascending", [False, True])
