@@ -26,7 +26,7 @@ QUOTED = r"“([^”]*)”(?: \(word (\d+)\))?"
 LINK = re.compile(rf"(L\d+H\d+) looks from {QUOTED} to (?:the other |another )?{QUOTED}.*?, (\d+|<1)%")
 ROLE = re.compile(r"(L\d+H\d+) looks mostly at (.+?), (\d+)% on average")
 MOST = re.compile(rf"(L\d+H\d+) gives the most to {QUOTED}(?: \(a sink\))?, (\d+|<1)% on average")
-MOVED = re.compile(r"(L\d+H\d+) changes (\d+|<1)% of its attention between 1 and 2")
+MOVED = re.compile(r"(L\d+H\d+) changes (\d+|<1)% of its attention between “[^”]*” and “[^”]*”")
 ALIKE = re.compile(r"(L\d+H\d+) looks at most tokens alike")
 OTHERS = re.compile(
     r"[;,] (?:as )?(\d+) of (\d+) heads (?:do|look at most tokens alike|look mostly at (.+?))\."
