@@ -133,7 +133,7 @@ def tabs(chromium: Any) -> Tabs:
 def open_page(tabs: Tabs, tmp_path: Path) -> Iterator[Callable[..., Any]]:
     """Open HTML from a file, offline. At the end nothing may have been complained of or asked for.
 
-    It begins with all controls; `quiet`: with those of a first look, as in a browser that remembers nothing.
+    It begins with all controls, and a report with all sections in sight; `quiet`: as a browser that remembers nothing.
     """
     opened: list[Tab] = []
 
@@ -149,7 +149,12 @@ def open_page(tabs: Tabs, tmp_path: Path) -> Iterator[Callable[..., Any]]:
         path = tmp_path / f"page{len(opened)}.html"
         path.write_text(html, encoding="utf-8")
         opened.append(tabs.take(*([] if quiet else [ALL]), width=width, height=height, scheme=scheme))
-        return opened[-1].ready(f"{path.as_uri()}{fragment}")
+        page = opened[-1].ready(f"{path.as_uri()}{fragment}")
+        if not quiet:
+            page.evaluate(
+                "() => document.querySelectorAll('details.more').forEach(each => (each.open = true))"
+            )
+        return page
 
     yield open_html
     for tab in opened:

@@ -421,11 +421,11 @@ def test_two_inputs_are_linked(open_page: Callable[..., Any]):
     assert page.locator(".pane").count() == 1
     assert "the first input minus the second" in page.locator(".status").inner_text()
     said = "text => document.querySelector('.measures h3').textContent.endsWith(text)"
-    page.wait_for_function(said, arg="heads, in input 1")
+    page.wait_for_function(said, arg="heads, in “input 0”")
     page.get_by_role("radio", name="One").click()
     page.get_by_label("Input", exact=True).select_option("1")
     fragment_has(page, "input=1")
-    page.wait_for_function(said, arg="heads, in input 2")
+    page.wait_for_function(said, arg="heads, in “input 1”")
 
 
 def test_a_filter_that_makes_inputs_unequal_leaves_a_sentence(open_page: Callable[..., Any]):

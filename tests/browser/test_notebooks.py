@@ -296,6 +296,7 @@ def one_types_and_looks(tab: Any) -> None:
     box.press("End")
     box.press_sequentially(" Then it ate")  # keys that the notebook would take for commands
     view.locator(".hv .toks.r .tok", has_text="ate").wait_for()
+    view.locator(".whatif summary").click()
     view.locator(".offers").get_by_role("button", name="off", exact=True).click()
     view.locator(".which .whose", has_text="changed").wait_for()
     said = [float(text) for text in view.locator(".says td.number").all_text_contents()]

@@ -285,7 +285,7 @@ def test_tokens_are_shown_and_never_run(open_page: Any):
     assert seen[3:6] == NASTY[3:6]
     assert seen[6] == NASTY[6].replace(" ", "␣")
     assert seen[7:11] == ["\ufffd", "\ufffdevil", "\ufffd", "∅"]
-    assert seen[11:15] == ["&amp;", "␣the", "##ing", "[SEP]"]
+    assert seen[11:15] == ["&amp;", "the", "##ing", "[SEP]"]
 
 
 def test_on_a_narrow_window_the_head_is_a_drawer(open_page: Any, html: str):
@@ -405,3 +405,15 @@ def test_a_patch_is_pinned_where_it_stands_among_patches_put_together(open_page:
     page = open_page(report_page(dataset(), [Input({"self": hs.wrap(weights, axis)}, side=2)]))
     page.locator('[data-opens=L1H2][data-reason*="previous"]').first.click()
     page.wait_for_function("() => new URLSearchParams(location.hash.slice(1)).get('view.pin') === 'from,4'")
+
+
+def test_what_is_read_after_the_rest_is_folded_until_it_is_named(built_in: str, open_page: Any) -> None:
+    page = open_page(built_in, quiet=True)
+    every = page.locator("[data-section=heads]")
+    assert page.locator("[data-section=roles]").is_visible()
+    assert not every.is_visible()
+    page.get_by_role("link", name="All heads, all figures").click()
+    assert every.is_visible()
+    assert every.bounding_box()["y"] < 900
+    again = open_page(built_in, quiet=True, fragment="#section=heads")
+    assert again.locator("[data-section=heads]").is_visible()

@@ -53,7 +53,7 @@ WALK = """async (every) => {
       example: document.querySelector('select.example').selectedIndex,
       pinned: [...pin].map(one => [one.closest('.toks').classList.contains('l') ? 'from' : 'to', one.textContent]),
       state: new URLSearchParams(location.hash.slice(1)).get('view.pin'),
-      neurons: document.querySelector('.explorer .cta:not([hidden])') !== null,
+      neurons: !document.querySelector('.explorer [data-v=neuron]').disabled,
       links: document.querySelector('.explorer .goldkey:not([hidden])')?.textContent ?? '',
     });
   }

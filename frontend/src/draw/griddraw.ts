@@ -65,6 +65,7 @@ export function painter(pen: Pen, heads: Heads, blocks: Blocks): (place: number)
     }
     mark(pen, heads, layer, head, x, y);
     if (figures) note(pen, heads, place, figures[place]!, most);
+    if (scene.only && roleOf(scene, layer, head)?.name !== scene.only) fade(pen, heads, x, y);
   };
 }
 
@@ -77,7 +78,8 @@ function mark(pen: Pen, { scene, box }: Heads, layer: number, head: number, x: n
   const role = roleOf(scene, layer, head);
   if (!role || (role.look.hue === null && !role.does)) return;
   const lettered = box.cell >= LETTERED && role.look.letter !== "";
-  tag(pen, role.look, scene, lettered ? TAG : Math.max(3, Math.min(5, Math.round(box.cell / 5))), x, y);
+  const side = lettered ? TAG : Math.max(3, Math.min(5, Math.round(box.cell / 5)));
+  tag(pen, role.look, scene, side, x + box.cell - side, y); // where causal maps have no ink
 }
 
 /** A square in the colour of what a head does, with its letter where it is large enough. */
@@ -145,17 +147,20 @@ function gold(pen: Pen, heads: Heads, layer: number, head: number, x: number, y:
   drawCells(pen, ink, { x, y, wide, tall, row: 0, rows, column: 0, columns }, links);
 }
 
+// Little of the cell is left.
+function fade(pen: Pen, { box, scene }: Heads, x: number, y: number): void {
+  pen.globalAlpha = 0.86;
+  area(pen, scene.owner.ink("--bg"), x - 0.5, y - 0.5, box.cell + 1, box.tall + 1);
+  pen.globalAlpha = 1;
+}
+
 // A bar, a figure and, where heads are sorted, a name below a cell; a head below what the state asks for fades.
 function note(pen: Pen, heads: Heads, place: number, found: number, most: number): void {
   const { box, scene, order } = heads;
   const { ink } = scene.owner;
   const [x, y] = heads.corner(place);
-  if (found < scene.state.least || !Number.isFinite(found)) {
-    pen.globalAlpha = 0.86;
-    area(pen, ink("--bg"), x - 0.5, y - 0.5, box.cell + 1, box.tall + 1);
-    pen.globalAlpha = 1;
-    if (!Number.isFinite(found)) return;
-  }
+  if (found < scene.state.least || !Number.isFinite(found)) fade(pen, heads, x, y);
+  if (!Number.isFinite(found)) return;
   area(pen, ink("--track"), x, y + box.tall + 2, box.cell, 2);
   area(pen, scene.accent, x, y + box.tall + 2, (box.cell * Math.max(0, found)) / most, 2);
   const put = (text: string, align: "left" | "right", below: number): void => {

@@ -14,7 +14,7 @@ type Info = ReportPayload["sections"][number];
 const SECTIONS: { readonly [Kind in Info["kind"]]: Section<Extract<Info, { kind: Kind }>> } = { ...sections, blocks };
 
 /** Draw a section at the end of a page: its heading, what can be saved of it, and the command that gives it again. */
-export function draw(page: HTMLElement, info: Info, host: Host): Drawn {
+export function draw(page: HTMLElement, info: Info, host: Host, into = page): Drawn {
   const saves = h("span.saves");
   const head = h("div.sectionhead", info.title && h("h2", info.title), saves);
   const element = h(
@@ -23,7 +23,7 @@ export function draw(page: HTMLElement, info: Info, host: Host): Drawn {
     info.title && head,
     info.about && h("p.about", ...withoutChoices(info.about, host)),
   );
-  page.append(element);
+  into.append(element);
   const drawn = (SECTIONS[info.kind] as Section<Info>)(element, info, host) ?? {};
   drawn.update?.(host.now);
   offer(saves, info.title, drawn, host);
@@ -37,7 +37,7 @@ export function draw(page: HTMLElement, info: Info, host: Host): Drawn {
 }
 
 /** What a section is about. */
-const nameOf = (info: Info): string => (info.kind === "blocks" ? info.name : info.kind);
+export const nameOf = (info: Info): string => (info.kind === "blocks" ? info.name : info.kind);
 
 // By what it is about, and by a number too where another is about the same; what has no title is no place to go to.
 function idOf(page: HTMLElement, info: Info): string | null {

@@ -13,7 +13,7 @@ import { fromPage } from "../ui/embedded";
 import { Fragment } from "../ui/fragment";
 import { copyLink, say, skip } from "../ui/roving";
 import { Tip } from "../ui/tip";
-import { draw } from "./draw";
+import { draw, nameOf } from "./draw";
 import { type Cell, Figures, same } from "./figures";
 import type { Drawn, Host, Now, State, ThemeChoice } from "./host";
 import { Opened, type OpenedNow } from "./opened";
@@ -45,8 +45,15 @@ function themeIcon(choice: ThemeChoice): SVGElement {
   return s("svg", { viewBox: "0 0 16 16", width: 14, height: 14, "aria-hidden": "true", ...line }, ...parts[choice]);
 }
 
+/** The sections that are read after the rest. */
+const APPENDIX: ReadonlySet<string> = new Set([
+  ...["probes", "positions", "cards", "clusters", "heads", "measures", "layers", "classes", "absent", "methods"],
+]);
+
 class Report implements Host {
   private readonly page = h("main.page");
+  /** What is read after the rest. */
+  private readonly more = h("details.more");
   private readonly aside = h("aside.side");
   private readonly live = h("div.hidden", { role: "status", "aria-live": "polite" });
   private readonly themeButton: HTMLButtonElement = h("button.icon", {
@@ -118,8 +125,15 @@ class Report implements Host {
     this.pointer = new Tip(root);
 
     this.page.append(lead(payload));
-    for (const info of payload.sections) this.sections.push(draw(this.page, info, this));
-    this.page.append(provenance(payload));
+    this.page.append(this.more);
+    for (const info of payload.sections)
+      this.sections.push(draw(this.page, info, this, APPENDIX.has(nameOf(info)) ? this.more : this.page));
+    const [first, ...others] = [...this.more.querySelectorAll("h2")].map(({ textContent }) => textContent!);
+    this.more.prepend(h("summary", h("b", "More: "), [first, ...others].join(" · ")));
+    // A page of these alone shows them.
+    this.more.hidden = first === undefined;
+    this.more.open = !this.page.querySelector("section[id]:not(details *, [data-section=summary])");
+    this.page.append(this.more, provenance(payload));
     const summary =
       this.page.querySelector("[data-section=summary] .besides > div") ??
       this.page.querySelector("[data-section=summary]");
@@ -207,7 +221,9 @@ class Report implements Host {
       (found, section) => found ?? section.row?.(cell) ?? null,
       null,
     );
-    (row ?? this.page.querySelector("[data-section=heads]"))?.scrollIntoView({ block: "center" });
+    const there = row ?? this.page.querySelector("[data-section=heads]");
+    unfold(there);
+    there?.scrollIntoView({ block: "center" });
     row?.querySelector<HTMLElement>(".headname")?.focus({ preventScroll: true });
   }
 
@@ -282,6 +298,8 @@ class Report implements Host {
     // A link to a section: the browser goes there, and the address keeps the state.
     const section = sectionOf(window.location.hash);
     if (section) {
+      unfold(section);
+      section.scrollIntoView();
       this.state = { ...this.state, section: section.id };
       return this.fragment.keep();
     }
@@ -316,6 +334,9 @@ const kept = (): Kept => (window.history.state as Kept | null) ?? {};
 
 const narrow = (): boolean => window.innerWidth < WIDE;
 
+/** Open what an element is folded in. */
+const unfold = (element: Element | null): void => element?.closest("details.more")?.setAttribute("open", "");
+
 const sectionOf = (hash: string): Element | null =>
   document.getElementById(hash.slice(1))?.closest("section[id]") ?? null;
 
@@ -345,6 +366,7 @@ void begin<ReportPayload>(async (root, payload) => {
       else requestAnimationFrame(wait);
     };
     wait();
+    unfold(report.section);
     report.section?.scrollIntoView();
   } finally {
     loaded();

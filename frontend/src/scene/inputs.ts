@@ -11,6 +11,11 @@ export const nameOf = (input: InputInfo): string => input.label || beginsOf(inpu
 
 export const textOf = (input: InputInfo): string => (input.text ?? []).map((run) => run.text).join("");
 
-/** Inputs as a sentence names them: by letters where there are, else by how they are called. */
-export const namesOf = (inputs: readonly InputInfo[], letters?: readonly string[]): readonly string[] =>
-  letters ?? inputs.map((input) => `“${shortened(nameOf(input), 24)}”`);
+/** Inputs as a sentence names them: by letters where there are, by what they are called where that is short. */
+export function namesOf(inputs: readonly InputInfo[], letters?: readonly string[]): readonly string[] {
+  const names = inputs.map(nameOf);
+  return (
+    letters ??
+    (names.every(({ length }) => length <= 16) ? names.map((one) => `“${one}”`) : ["the first", "the second"])
+  );
+}

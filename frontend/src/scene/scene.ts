@@ -82,6 +82,8 @@ export class Scene {
   hovered: Focus | null = null;
   /** What sounds while nothing is pointed at or pinned. */
   followed: Focus | null = null;
+  /** The role whose heads alone are seen in the grid. */
+  only: string | null = null;
   rows!: Side;
   columns!: Side;
   part!: PartInfo;

@@ -86,7 +86,15 @@ export class Grid {
     [this.width, this.room] = [width, height <= most ? Math.max(room, height) : room];
     this.last = [width, kind, room, most];
     const asks = owner.host.asks?.();
-    const looks = [this.drawing, owner.theme, asks, ratio(), scene.pointed, ...valuesOf(state, Grid.heeds.update)];
+    const looks = [
+      this.drawing,
+      owner.theme,
+      asks,
+      ratio(),
+      scene.pointed,
+      scene.only,
+      ...valuesOf(state, Grid.heeds.update),
+    ];
     if (this.drawn.renewed(heads.thumbs.of, width, kind, room, ...looks)) {
       heads.arrange();
       this.labels();

@@ -151,7 +151,10 @@ export class Pane {
     this.stops = toolbar(this.gridHead, "Grid");
     this.gridPane = h("div.gridpane", this.gridHead);
     this.grid = new Grid(this.gridPane, scene);
-    this.roles = new Roles(scene);
+    this.roles = new Roles(scene, () => {
+      this.roles.update();
+      this.grid.point(false);
+    });
     this.left.append(this.gap, this.gridPane, this.roles.root, this.summary);
     this.answer = new Answer(scene);
     this.matrix = new Matrix(this.summary, scene, false);

@@ -66,7 +66,8 @@ export class Shaded {
     const { scene } = this;
     for (const text of texts(scene)) {
       const paragraph = this.paragraphs[text.side];
-      if (paragraph.hidden) return this.update(); // another side is shaded than before
+      // Another side is shaded than before, or other tokens of it are shown.
+      if (paragraph.hidden || this.filled[text.side].stale(scene.part, scene.tokens(text.side))) return this.update();
       const strong = shades(scene, text);
       [...(paragraph.children as Iterable<HTMLElement>)].forEach((span, at) => {
         const share = text.shares[at]!;

@@ -148,8 +148,10 @@ class Roles(Section):
                     f"None of the {heads} heads is known to have one of the roles that are tested for.{rest}"
                 )
             ]
-        having = "head has" if len(roles) == 1 else "heads have"
-        lines = [sentence(f"{len(roles)} of {heads} {having} a role: ", *by_role(names, SINK), f".{rest}")]
+        having = "has" if len(roles) == 1 else "have"
+        lines = [
+            sentence(f"{len(roles)} of {heads} heads {having} a role: ", *by_role(names, SINK), f".{rest}")
+        ]
         return [*lines, *self._off_the_sink()]
 
     def _off_the_sink(self) -> list[list[Part]]:
