@@ -166,6 +166,7 @@ def test_a_report_goes_to_the_open_head_and_back(visit: Callable[..., Any]) -> N
         page.locator("[data-section=cards] .line").first,
         page.locator("[data-section=roles] .headname").first,
     ):
+        page.evaluate("() => (document.querySelector('details.more').open = true)")
         number.focus()
         page.keyboard.press("Shift+Tab")
         page.keyboard.press("Tab")

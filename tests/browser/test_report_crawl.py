@@ -78,7 +78,7 @@ FOLLOWED = f"""async ([kinds, far]) => {{
     }}
     await settled();
   }};
-  for (const note of document.querySelectorAll('.page details > summary')) note.click();
+  for (const note of document.querySelectorAll('.page details:not(.more) > summary')) note.click();
   const found = [];
   for (const section of document.querySelectorAll('section[data-section]')) {{
     await leave(); // a card stands for the open head

@@ -394,7 +394,7 @@ export class Explorer implements Owner {
     root.dataset.scale = state.scale;
     root.dataset.side = state.side;
     const inner = this.width - 2 * (this.printing ? 0 : wide ? 32 : this.width < TINY ? 14 : 20);
-    const half = this.panes.length === 2 && this.width >= 640;
+    const half = this.panes.length === 2 && this.width >= 720;
     // In a low window the grid stands beside the head, for above it would leave it no room.
     const low = window.innerHeight < LOW && this.width >= TINY && !half;
     this.main.classList.toggle("two", half);
