@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { type Asked, History, inPython, read, write } from "../src/live/asked";
 import { pack, unpack } from "../src/live/frames";
+import { outcome } from "../src/live/story";
 import { type Carrier, type Connection, StaleError, Wire } from "../src/live/wire";
 
 const NOTHING: Asked = { input: {}, changes: [], chosen: null };
@@ -118,4 +119,25 @@ test("answers find their questions; what is stale or lost is told apart from wha
     true,
     true,
   ]);
+});
+
+test("what became of the answer is said of what was followed, and of two models not as before and after", () => {
+  const says = (...top: [number, string, number][]) =>
+    ({
+      kind: "next",
+      after: " of",
+      number: null,
+      chosen: null,
+      top: top.map(([id, text, p]) => ({ id, text, p })),
+    }) as never;
+  const before = says([1, " Italy", 0.48], [2, " the", 0.37]);
+  const after = says([2, " the", 0.53], [1, " Italy", 0.3]);
+  const pieces = ["Paris", "Ġis", "Ġthe"];
+  expect(outcome(["L23H5 off"], [before, after], pieces)).toBe(
+    "Without L23H5 “Italy” goes from 48% to 30%, and “the” is the likeliest, with 53%.",
+  );
+  expect(outcome(["all hide >0-1"], [before, says([1, " Italy", 0.2])], pieces)).toBe(
+    "Without “Paris is” “Italy” goes from 48% to 20%.",
+  );
+  expect(outcome(["L1H0 mean"], [before], pieces)).toBe("With L1H0 mean, in both models.");
 });

@@ -76,6 +76,14 @@ def test_the_first_sentence_has_the_figures_of_the_api(open_page: Callable[..., 
     assert (
         sum(map(int, page.locator(".roles li b").all_inner_texts())) == first.size
     )  # each head has one role
+    grid = "() => document.querySelector('.gridbox canvas').toDataURL()"
+    legend = page.locator(".roles button", has_text="[CLS]")
+    every = page.evaluate(grid)
+    legend.click()  # heads of other roles fade
+    page.wait_for_function(f"before => ({grid})() !== before", arg=every)
+    assert legend.get_attribute("aria-pressed") == "true"
+    legend.click()
+    page.wait_for_function(f"before => ({grid})() === before", arg=every)
 
 
 def test_a_token_under_the_mouse_is_asked_of_all_heads(open_page: Callable[..., Any]) -> None:

@@ -374,7 +374,8 @@ export class Live {
   }
 
   private predicted(says: readonly Prediction[]): void {
-    this.story.show(this.example, this.shown?.changes ?? [], says, this.pieces);
+    const own = this.info.against ? says.slice(0, 1) : says; // two models are not before and after
+    this.story.show(this.example, this.shown?.changes ?? [], own, this.pieces);
     const inputs = this.shown?.payload.inputs ?? [];
     this.says.show(
       says,

@@ -36,7 +36,7 @@ export function answer(says: Prediction): string {
     : `In the place of ${where} the model says ${share}.`;
 }
 
-/** What changes made of what the model says. */
+/** What changes made of what the model says, before and after; of two models, both changed, there is one answer each. */
 export function outcome(
   changes: readonly string[],
   [first, last]: readonly Prediction[],
@@ -44,11 +44,11 @@ export function outcome(
 ): string {
   const without = changes.map((change) => taken(change, pieces));
   const how = without.every(Boolean) ? `Without ${without.join(", ")}` : `With ${changes.join(", ")}`;
-  if (!first || !last) return `${how}.`;
+  if (!first || !last) return `${how}, in both models.`;
   if (first.kind === "cosine")
     return `${how} the cosine goes from ${figure(first.number!)} to ${figure(last.number!)}.`;
   const [followed, best] = [first.chosen ?? first.top[0], last.top[0]];
-  if (!followed || !best) return `${how} attention is as on the right.`;
+  if (!followed || !best) return `${how}.`;
   const after = [...last.top, ...(last.chosen ? [last.chosen] : [])].find(({ id }) => id === followed.id);
   const went = `${how} “${readable(followed, first)}” goes from ${percent(followed.p)} to ${after ? percent(after.p) : "a place below the first ten"}`;
   const other =
@@ -91,13 +91,13 @@ export class Story {
       effect,
     );
     tell(look!, button);
-    const cosine = first.kind === "cosine";
+    const followed = first.chosen ?? first.top[0];
     void owner.without(layer!, head!).then(
       (number) => {
-        if (turn !== this.turn || !(cosine || first.top[0])) return;
-        effect.textContent = cosine
-          ? `cosine ${figure(first.number!)} → ${figure(number)}`
-          : `“${readable(first.top[0]!, first)}” ${percent(first.top[0]!.p)} → ${percent(Math.exp(number))}`;
+        if (turn !== this.turn) return;
+        if (first.kind === "cosine") effect.textContent = `cosine ${figure(first.number!)} → ${figure(number)}`;
+        else if (followed)
+          effect.textContent = `“${readable(followed, first)}” ${percent(followed.p)} → ${percent(Math.exp(number))}`;
       },
       () => undefined,
     );

@@ -29,7 +29,7 @@ _OURS: dict[str, list[LiveExample]] = {
         {
             "name": "a head that counts",
             "input": {"text": "She sold the old house because it was too small.", "pair": "A tiny house."},
-            "look": "L5H8 looks from “old” at “small”. No head counts more here.",
+            "look": "L5H8 looks from “old” at “small”.",
             "layer": 5,
             "head": 8,
             "place": 4,

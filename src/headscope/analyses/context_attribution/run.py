@@ -73,7 +73,8 @@ def context_attribution(
     whole. By kind of prompt, and by where in it the source stands.
 
     **Position bias**: the place of the first span less that of the source, over prompts whose contents stand in any
-    order (`shuffle` gives them one); its p is that no place is favoured. Intervals and tests are by document.
+    order (`shuffle` gives them one, where they are texts that do not overlap); its p is that no place is favoured.
+    Intervals and tests are by document.
 
     **Beside another model** (`than`), such as the one before training, asked for the same answers: does this one use
     the context more (``context_more``), and look at it more (``looked_more``)? Each p is that it does not differ.
@@ -84,7 +85,7 @@ def context_attribution(
         spans: as in `headscope.why`; a line's own go before.
         exact: as in `headscope.why`.
         subsets: as in `headscope.why`.
-        max_new_tokens: most tokens of an answer of its own.
+        max_new_tokens: most tokens of an answer that it writes.
         shuffle: put the spans of a line in a random order.
         than: another model, beside which this one is put; it may have another tokenizer.
         seed: of the order.
