@@ -2,7 +2,7 @@
 
 python benchmarks/first_sentence.py [MODEL ...] [--show]      (the demo model and demo-lm by default)
 
-- true: each figure of it is that of the maps in float64, to the percent that is printed;
+- true: each figure of it is that of the maps in float64, to the digit that is printed;
 - of words: what it quotes are words of the text, each with its place where several are written alike;
 - news: it is neither empty, nor what every head does, nor a head that looks beside each token.
 """
@@ -23,10 +23,10 @@ from headscope.core import words
 from headscope.views.inputs import word_labels
 
 QUOTED = r"“([^”]*)”(?: \(word (\d+)\))?"
-LINK = re.compile(rf"(L\d+H\d+) looks from {QUOTED} to (?:the other |another )?{QUOTED}.*?, (\d+|<1)%")
-ROLE = re.compile(r"(L\d+H\d+) looks mostly at (.+?), (\d+)% on average")
-MOST = re.compile(rf"(L\d+H\d+) gives the most to {QUOTED}(?: \(a sink\))?, (\d+|<1)% on average")
-MOVED = re.compile(r"(L\d+H\d+) changes (\d+|<1)% of its attention between “[^”]*” and “[^”]*”")
+LINK = re.compile(rf"(L\d+H\d+) looks from {QUOTED} to (?:the other |another )?{QUOTED}.*?, ([<\d.]+)%")
+ROLE = re.compile(r"(L\d+H\d+) looks mostly at (.+?), ([<\d.]+)% on average")
+MOST = re.compile(rf"(L\d+H\d+) gives the most to {QUOTED}(?: \(a sink\))?, ([<\d.]+)% on average")
+MOVED = re.compile(r"(L\d+H\d+) changes ([<\d.]+)% of its attention between “[^”]*” and “[^”]*”")
 ALIKE = re.compile(r"(L\d+H\d+) looks at most tokens alike")
 OTHERS = re.compile(
     r"[;,] (?:as )?(\d+) of (\d+) heads (?:do|look at most tokens alike|look mostly at (.+?))\."
@@ -127,9 +127,10 @@ class Maps:
 
 
 def percent(figure: float) -> str:
-    """A share as a page prints it, which has four digits of it."""
-    figure = round(figure, 4)
-    return "<1" if 0 < figure < 0.005 else f"{int(100 * figure + 0.5)}"
+    """A share as a page prints it."""
+    if 0 < figure < 0.001:
+        return "<0.1"
+    return f"{100 * figure:.{int(0 < figure < 0.1 or 0.995 < figure < 1)}f}"
 
 
 def evenness(weights: Any, sight: Any) -> float:
@@ -179,6 +180,8 @@ def judged(model: Any, asked: Asked, said: str, maps: Maps, heads: int) -> dict[
         mine = maps.of(moved[1])
         if mine.shape == other.shape:  # else tokens have no counterpart place by place
             true &= percent(np.abs(mine - other).sum(-1).mean() / 2) == moved[2]
+    elif said:
+        true &= re.match(r"(?:all|\d+ of) \d+ heads look", said) is not None
     if others := OTHERS.search(said):
         count, every, what = int(others[1]), int(others[2]), others[3]
         news &= count < every == heads

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from html import unescape
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 import headscope as hs
 from headscope.core.maps import AttentionMaps
 from headscope.core.tokens import Tokens
+from headscope.views.blobs import in_bytes
 from headscope.views.explorer import explorer_payload
 from headscope.views.highlights import changed, difference, highlights, likely, links, part_of, parts, sinks
 from headscope.views.inputs import Included, Input, in_words, runs
@@ -164,6 +167,20 @@ class TestLinks:
         assert found == pytest.approx([1.0, np.exp(-np.log(np.arange(5, 13)).mean())], abs=1e-4)
         few = Included(maps(even(4, causal=True)[None, None], causal=True), None, None)
         assert highlights(few, {"entropy": np.ones((1, 1))})["evenness"] == [-1.0]
+
+
+class TestReceived:
+    def test_a_mean_is_that_of_the_weights_where_bytes_give_another_digit(self) -> None:
+        weights = np.random.default_rng(55).dirichlet(np.full(8, 0.5), 8).astype(np.float32)
+        exact, rounded = (
+            [f"{mean:.2f}"[1:] for mean in matrix.mean(0, dtype=np.float64)]
+            for matrix in (weights, np.vectorize(in_bytes)(weights))
+        )
+        assert (exact[5], rounded[5]) == (".18", ".19")
+        svg = hs.head_view(maps(weights[None, None]), layer=0, heads=[0]).picture("svg").decode()
+        texts = [unescape(text) for text in re.findall(r">([^<]+)</t(?:ext|span)>", svg)]
+        assert [text for text in texts if re.fullmatch(r"\.\d\d", text)] == exact
+        assert "gives the most to “w5”, 18% on average." in " ".join(texts)
 
 
 class TestParts:

@@ -187,11 +187,9 @@ function without(scene: Scene, share: number): Part[] {
   const map = scene.map(state.layer, head, "weights");
   if (!map || columns.items.length === 0) return [];
   const names = sinkNames(part.key);
-  const { share: rest, ...key } = favourite(scene, map);
   return [
     `gives ${percent(share)} to the hidden ${names.length > 1 ? "sinks" : "sink"} (${names.join(", ")}), and of the rest the most to `,
-    key,
-    `, ${percent(rest)}`,
+    favourite(scene, map),
   ];
 }
 

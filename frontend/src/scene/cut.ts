@@ -12,6 +12,8 @@ export interface Layer {
   readonly signed: boolean;
   /** How many tokens each query stands for, where some are blocks of patches. */
   readonly counts?: readonly number[] | undefined;
+  /** The mean over queries, [head key], where more is known of it than bytes say. */
+  readonly received?: Float32Array | undefined;
 }
 
 /**
@@ -107,23 +109,19 @@ export function cut(layer: Layer, place: number, head: number, rows: Side, colum
   const split =
     rows.items.some((item) => item.end > item.start + 1) || columns.items.some((item) => item.end > item.start + 1);
   if (bytes && !split && !renormalise) {
-    if (rows.all && columns.all)
-      return {
-        head,
-        rows: R,
-        columns: C,
-        codes: bytes.subarray(base, base + R * C),
-        sign: null,
-        values: null,
-        scale: layer.scale,
-      };
+    const plain = { head, rows: R, columns: C, sign: null, values: null, scale: layer.scale };
+    if (rows.all && columns.all) {
+      const map = { ...plain, codes: bytes.subarray(base, base + R * C) };
+      if (layer.received) means.set(map, layer.received.subarray(place * C, (place + 1) * C));
+      return map;
+    }
     const codes = new Uint8Array(R * C);
     const from = columns.items.map((item) => item.start);
     for (let a = 0; a < R; a++) {
       const row = base + rows.items[a]!.start * keys;
       for (let b = 0; b < C; b++) codes[a * C + b] = bytes[row + from[b]!]!;
     }
-    return { head, rows: R, columns: C, codes, sign: null, values: null, scale: layer.scale };
+    return { ...plain, codes };
   }
   const values = new Float32Array(R * C);
   const decode = layer.encoding === "sqrt" ? SQUARE : layer.encoding === "signed" ? SIGNED : null;

@@ -1,6 +1,6 @@
 // The head that opens where a state names none: one that shows something on this input.
 
-import type { PartInfo } from "../protocol";
+import type { HighlightsInfo, PartInfo } from "../protocol";
 
 /**
  * A link that stands out by more than this is worth a first look, where so many of the words are linked, in a head that
@@ -10,19 +10,13 @@ const STANDS_OUT = 0.1;
 const SOME = 0.05;
 const BESIDE = 0.5;
 
-/** What one head does on the input, as `HighlightsInfo` says it. */
-export interface Highlight {
-  readonly query: number;
-  readonly key: number;
-  readonly weight: number;
-  readonly score: number;
-  readonly share: number;
-  readonly alike: number;
-  readonly near: number;
-  readonly evenness: number;
-  /** Of two inputs the share that moves from one to the other; −1 where that is not known. */
+/**
+ * What one head does on the input, as `HighlightsInfo` says it; `moved` is null where there are not two inputs, −1 where
+ * that is not known.
+ */
+export type Highlight = { readonly [Name in keyof Omit<HighlightsInfo, "moved">]: number } & {
   readonly moved: number | null;
-}
+};
 
 /** The place of a head among those of all layers; -1 for none. */
 export function placeOf(part: PartInfo, layer: number, head: number): number {
@@ -36,17 +30,8 @@ export function highlight(part: PartInfo, layer: number, head: number): Highligh
   const { highlights } = part;
   const at = placeOf(part, layer, head);
   if (!highlights || at < 0) return null;
-  return {
-    query: highlights.query[at]!,
-    key: highlights.key[at]!,
-    weight: highlights.weight[at]!,
-    score: highlights.score[at]!,
-    share: highlights.share[at]!,
-    alike: highlights.alike[at]!,
-    near: highlights.near[at]!,
-    evenness: highlights.evenness[at]!,
-    moved: highlights.moved?.[at] ?? null,
-  };
+  const figures = Object.entries(highlights).map(([name, heads]) => [name, heads[at]]);
+  return { moved: null, ...Object.fromEntries(figures) } as Highlight;
 }
 
 /** Whether a head looks mostly at each token itself or beside it, which many heads of every model do. */

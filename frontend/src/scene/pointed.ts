@@ -97,11 +97,12 @@ export function ranking(scene: Scene, focus: Focus): Standing[] {
       return [{ layer, head, value: line[best]!, place: best }];
     }),
   );
-  const usual = ({ layer, head }: Standing): number => {
+  found.sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
+  const usual = ({ layer, head }: Standing): boolean => {
     const does = scene.against || !places ? null : highlight(scene.part, layer, head);
-    return Number(does !== null && beside(does));
+    return does !== null && beside(does);
   };
-  return found.sort((a, b) => usual(a) - usual(b) || Math.abs(b.value) - Math.abs(a.value));
+  return [false, true].flatMap((last) => found.filter((one) => usual(one) === last));
 }
 
 // The tokens on the other side that say something; all where there is none. Null of two tokens.

@@ -90,7 +90,9 @@ export function treated(scenes: readonly Scene[]): string[] {
     !state.special && "special tokens hidden",
     sinks && `sinks left out as keys${left === null ? "" : `, ${percent(left)} of ${one.name()}'s weight`}`,
     state.quantity === "weights" ? weights : inWords(part, state.quantity),
-    !one.data.payload.exact && state.quantity === "weights" && "values to ±0.004",
+    !one.data.payload.exact &&
+      state.quantity === "weights" &&
+      `values to ±0.004${state.renormalise ? " before that" : ""}`,
   ];
   return said.filter((each) => typeof each === "string" && each !== "") as string[];
 }

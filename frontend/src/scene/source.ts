@@ -81,8 +81,11 @@ export class Data {
   async load(part: PartInfo, index: number, quantity: string, heads?: readonly number[]): Promise<void> {
     const ref = this.ref(part, index, quantity);
     if (!ref || (this.layers.has(ref.data) && !ref.pieces)) return;
+    const means = part.received?.[part.layers.indexOf(ref)];
+    const received = means && ((await this.store.get(means)) as Float32Array);
     const whole = ref.pieces ? null : await this.store.get(ref);
-    if (!this.layers.has(ref.data)) this.layers.set(ref.data, this.layerOf(part, ref, quantity, whole ?? blank(ref)));
+    if (!this.layers.has(ref.data))
+      this.layers.set(ref.data, { ...this.layerOf(part, ref, quantity, whole ?? blank(ref)), received });
     if (ref.pieces) await Promise.all(placesOf(part, index, heads).map((place) => this.piece(ref, place)));
   }
 

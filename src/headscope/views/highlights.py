@@ -127,8 +127,8 @@ def _evenness(rows: tuple[AnyFloats, Bools], entropy: float) -> float:
 
 
 def _short(figures: Iterable[float]) -> list[float]:
-    """Figures to four decimals; −1 for none."""
-    return [round(float(figure), 4) if figure == figure else -1.0 for figure in figures]
+    """Figures to six decimals; −1 for none."""
+    return [round(float(figure), 6) if figure == figure else -1.0 for figure in figures]
 
 
 class HighlightLink(NamedTuple):

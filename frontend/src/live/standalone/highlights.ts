@@ -99,7 +99,7 @@ export function sinks(maps: Maps): number[] {
   );
 }
 
-const four = (figure: number): number => (Number.isNaN(figure) ? -1 : Math.round(figure * 1e4) / 1e4);
+const six = (figure: number): number => (Number.isNaN(figure) ? -1 : Math.round(figure * 1e6) / 1e6);
 
 /** What each head does, by the figures of `measure` and, of two inputs, by what moves. */
 export function highlights(
@@ -118,17 +118,17 @@ export function highlights(
     const nats = over((query) => nat(weights.subarray(query * tokens, (query + 1) * tokens)));
     return Math.exp(Math.min(0, nats - over((query) => Math.log(sees(query)))));
   }).flat();
-  const near = ["previous", "next", "current"].map((name) => figure(name).flat().map(four));
+  const near = ["previous", "next", "current"].map((name) => figure(name).flat().map(six));
   return {
     query: found.map(({ query }) => query),
     key: found.map(({ key }) => key),
-    weight: found.map(({ weight }) => four(weight)),
-    score: found.map(({ score }) => four(score)),
-    share: found.map(({ share }) => four(share)),
-    alike: found.map(({ alike }) => four(alike)),
+    weight: found.map(({ weight }) => six(weight)),
+    score: found.map(({ score }) => six(score)),
+    share: found.map(({ share }) => six(share)),
+    alike: found.map(({ alike }) => six(alike)),
     near: even.map((_, at) => Math.max(...near.map((shares) => shares[at]!))),
-    evenness: even.map(four),
-    ...(moved && { moved: moved.flat().map(four) }),
+    evenness: even.map(six),
+    ...(moved && { moved: moved.flat().map(six) }),
   };
 }
 
