@@ -92,8 +92,8 @@ def linked(least: int = 10) -> xr.Dataset:
         rules = np.array([[False, number % 2 == 1], [number % 2 == 0, False]])
         sums.add(["pronoun", "name"], right, rules, number)
     whole = 1 + np.arange(8.0 * len(FIGURES)).reshape(-1, 2, 2, 2)
-    whole[FIGURES.index("asked")] = 1
-    sums.figures = {"pronoun": 40 * whole, "name": 80 * whole}
+    whole[FIGURES.index("asked")] = [[[0.5]], [[1]]]
+    sums.figures = {"pronoun": 40 * whole, "name": 40 * whole * [[[0]], [[1]]]}
     return of_links(sums, least=least, meta={"inputs": 40})
 
 
