@@ -41,6 +41,7 @@ SEEN = """() => {
       return boxes.slice(1).map(([from], at) => from - boxes[at][1]);
     }),
     wide: document.documentElement.scrollWidth,
+    sizes: seen('body *').filter(e => !e.children.length && e.innerText).map(e => getComputedStyle(e).fontSize),
     // A choice among several is one control.
     controls: seen(':is(.bar, .tools) :is(button:not([role=radio]), [role=radiogroup], select, input)')
       .map(e => e.innerText || e.ariaLabel),
@@ -101,6 +102,7 @@ def test_the_head_is_within_the_first_screen(
         assert seen >= min(picture["height"], 0.3 * height), where
         assert found["wide"] == width, where
         assert found["cut"] == 0, where
+        assert {*found["sizes"]} <= {"11px", "12px", "13px", "15px", "24px"}, where
         assert min(found["apart"], default=9) >= 2, where
         assert page.evaluate(cells) >= 10, where
         assert grid["bottom"] <= height, where
