@@ -102,7 +102,7 @@ def test_the_head_is_within_the_first_screen(
         assert seen >= min(picture["height"], 0.3 * height), where
         assert found["wide"] == width, where
         assert found["cut"] == 0, where
-        assert {*found["sizes"]} <= {"11px", "12px", "13px", "15px", "24px"}, where
+        assert {*found["sizes"]} <= {"0px", "11px", "12px", "13px", "15px", "24px"}, where
         assert min(found["apart"], default=9) >= 2, where
         assert page.evaluate(cells) >= 10, where
         assert grid["bottom"] <= height, where

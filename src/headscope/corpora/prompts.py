@@ -66,6 +66,8 @@ def asked_of(line: Line, numbers: DocumentNumbers) -> Example:
 
 def prompt_of(row: object, fail: Fail) -> tuple[Any, dict[str, Any]]:
     """The prompt of an object and what stands beside it, as `headscope.why` takes them."""
+    if is_list(row) and row and is_object(row[0]) and "role" in row[0]:
+        row = {"messages": row}
     if not is_object(row):
         kind = KINDS[type(row)]
         items = row if is_list(row) else []

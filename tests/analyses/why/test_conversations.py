@@ -130,6 +130,7 @@ def test_logs_of_several_libraries_say_the_same(library: str, tmp_path: Path) ->
     looks = ["user: Is it wet?", "assistant: Let me look.", 'call weather: {"city": "Oslo"}']
     assert texts == ["Yes.", "system: Be brief.", *looks, "result of weather: Rain.", "user: Well?"]
     assert ("weather" in names(cut(asked.prompt, "part"))) == ("tools" in log)
+    assert prompt_of(TALK, InputError) == prompt_of({"messages": TALK}, InputError)
 
 
 def test_a_call_that_the_template_leaves_out_is_named() -> None:

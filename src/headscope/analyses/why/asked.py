@@ -201,7 +201,11 @@ def _written(model: Model, prompt: Prompt, ready: dict[str, Any], answer: Answer
     if not wrote:
         raise InputError(
             "answer: expected at least one token, found none"
-            + (" written by the model" if answer is None else "")
+            + (
+                " written by the model: give one, or the prompt as a conversation, [{role: user, content: …}]"
+                if answer is None
+                else ""
+            )
         )
     if model.encoder_decoder:
         before = [decoder_start(model), *(_forced(model) if "input_features" in ready else [])]
