@@ -121,7 +121,7 @@ def test_every_section_is_there_and_the_page_is_small(open_page: Any, built_in: 
     assert set(there) == set(OPENERS)
     assert len(built_in.encode()) < 10_000_000
     assert page.locator(".failure, [data-section=failed]").count() == 0
-    sizes = "all => all.filter(e => !e.children.length && e.innerText).map(e => getComputedStyle(e).fontSize)"
+    sizes = "all => all.filter(e => e.checkVisibility() && !e.children.length && e.innerText).map(e => getComputedStyle(e).fontSize)"
     assert {*page.locator("body *").evaluate_all(sizes)} <= {"0px", "11px", "12px", "13px", "15px", "24px"}
     for section in page.locator("section[data-section]").all():
         kind = section.get_attribute("data-section")
