@@ -102,7 +102,7 @@ def page(
         policy(f"script-src 'sha256-{digest}'{runs}", reached),
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         '<meta name="color-scheme" content="light dark">\n<meta name="generator" content="headscope">',
-        f"<title>{html_text(title)}</title>",
+        f'<title>{html_text(title)}</title>\n<link rel="icon" href="data:,">',
         f"<style>{style}</style>\n</head>\n<body>",
         '<div id="headscope"></div>',
         "<noscript>This page draws its figures with JavaScript, which is turned off here.</noscript>",

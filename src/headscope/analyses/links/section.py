@@ -225,7 +225,7 @@ class BestHeads(Section):
         more, cells, others = self.extra(names)
         few = rows["few"].to_numpy(bool)
         rows = rows.assign(
-            arrow=[str(direction).replace("->", "→") for direction in rows["direction"]],
+            arrow=rows["direction"].replace("->", "→", regex=True),
             chosen=chosen,
             rule=[None if number(score) is None else signed(rule, "at") for rule, score in rules],
             meaning=[words and f"  {words}" for words in map(terms.meaning, names)],
