@@ -26,7 +26,7 @@ QUOTED = r"“([^”]*)”(?: \(word (\d+)\))?"
 LINK = re.compile(rf"(L\d+H\d+) looks from {QUOTED} to (?:the other |another )?{QUOTED}.*?, ([<\d.]+)%")
 ROLE = re.compile(r"(L\d+H\d+) looks mostly at (.+?), ([<\d.]+)% on average")
 MOST = re.compile(rf"(L\d+H\d+) gives the most to {QUOTED}(?: \(a sink\))?, ([<\d.]+)% on average")
-MOVED = re.compile(r"(L\d+H\d+) changes ([<\d.]+)% of its attention between “[^”]*” and “[^”]*”")
+MOVED = re.compile(r"(L\d+H\d+) changes ([<\d.]+)% of its attention between")
 ALIKE = re.compile(r"(L\d+H\d+) looks at most tokens alike")
 OTHERS = re.compile(
     r"[;,] (?:as )?(\d+) of (\d+) heads (?:do|look at most tokens alike|look mostly at (.+?))\."

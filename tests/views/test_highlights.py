@@ -11,7 +11,7 @@ import pytest
 import headscope as hs
 from headscope.core.maps import AttentionMaps
 from headscope.core.tokens import Tokens
-from headscope.views.blobs import in_bytes
+from headscope.views.blobs import Blobs, decode
 from headscope.views.explorer import explorer_payload
 from headscope.views.highlights import changed, difference, highlights, likely, links, part_of, parts, sinks
 from headscope.views.inputs import Included, Input, in_words, runs
@@ -172,9 +172,10 @@ class TestLinks:
 class TestReceived:
     def test_a_mean_is_that_of_the_weights_where_bytes_give_another_digit(self) -> None:
         weights = np.random.default_rng(55).dirichlet(np.full(8, 0.5), 8).astype(np.float32)
+        blobs = Blobs()
+        bytes_ = decode(blobs.weights(weights), blobs.texts)
         exact, rounded = (
-            [f"{mean:.2f}"[1:] for mean in matrix.mean(0, dtype=np.float64)]
-            for matrix in (weights, np.vectorize(in_bytes)(weights))
+            [f"{mean:.2f}"[1:] for mean in matrix.mean(0, dtype=np.float64)] for matrix in (weights, bytes_)
         )
         assert (exact[5], rounded[5]) == (".18", ".19")
         svg = hs.head_view(maps(weights[None, None]), layer=0, heads=[0]).picture("svg").decode()

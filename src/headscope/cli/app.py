@@ -51,15 +51,7 @@ SECTIONS: dict[str, tuple[str, str]] = {
 }
 """What the help lists the commands under, after those of analyses that say so: others, and an example."""
 
-FIRST = {
-    "view": "See every head on your text, as a page or a picture.",
-    "serve": "Type, look, and switch heads off.",
-    "lab": "Learn in 18 minutes what heads do.",
-    "measure": "Measure every head over your texts.",
-    "why": "Find the part of a prompt that made the answer.",
-    "compare": "See what changed between two models or texts.",
-    "report": "Write one page of all that a model's heads do.",
-}
+FIRST = "view serve lab measure why compare report"
 """What the first screen of the help lists."""
 
 
@@ -99,8 +91,7 @@ class _Sections(_Group):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         if not ctx.meta.get(ALL):
-            with formatter.section("Begin with"):
-                formatter.write_dl([*FIRST.items()])
+            self.write(formatter, "Begin with", FIRST.split())
             formatter.write(f"\nheadscope --help-all lists all {len(self.commands)} commands.\n")
             return
         for title, (others, example) in SECTIONS.items():

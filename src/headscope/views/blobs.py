@@ -87,7 +87,7 @@ class Blobs:
             raise ShapeError(
                 f"weights: expected values from 0 to 1, found {weights.min():.4g} to {weights.max():.4g}"
             )
-        return self._add(_codes(weights), "uint8", "sqrt", heads=True)
+        return self._add(np.rint(255 * np.sqrt(np.minimum(weights, 1.0))), "uint8", "sqrt", heads=True)
 
     def shares(self, array: npt.ArrayLike, scale: float, *, signed: bool, exact: bool = False) -> ArrayRef:
         """Keep values as shares of `scale`, their largest magnitude: a byte each, or `exact` float32."""
@@ -143,15 +143,6 @@ def lettered(raw: bytes) -> str:
     for place in range(4, -1, -1):
         words, digits[:, place] = np.divmod(words, np.uint32(85))
     return _LETTERS[digits].tobytes()[: -(-len(raw) * 5 // 4)].decode("ascii")
-
-
-def _codes(weights: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return np.rint(255 * np.sqrt(np.minimum(weights, 1.0)))
-
-
-def in_bytes(weight: float) -> float:
-    """A weight as a page that is not `exact` has it."""
-    return float(_codes(np.array(weight, np.float32)) / 255) ** 2
 
 
 def _squeezed(array: npt.NDArray[Any]) -> bytes:

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headscope.analyses.distance.arrangement import (
-    MAP_COLUMNS,
     by_layer,
     clusters,
     first_and_last,
@@ -67,7 +66,7 @@ def test_metric_scaling_has_less_stress() -> None:
 def test_a_map_is_the_same_again_and_stands_in_one_way() -> None:
     found = labelled(apart(np.random.default_rng(2).normal(size=(10, 4))), [0] * 5 + [1] * 5)
     rows = head_map(found, seed=3)
-    assert tuple(rows.columns) == MAP_COLUMNS
+    assert [*rows.columns] == ["layer", "head", "paper", "x", "y"]
     assert rows["paper"].tolist()[:2] == ["1-1", "1-2"]
     np.testing.assert_array_equal(rows[["x", "y"]], placed(found, seed=3))
     points = rows[["x", "y"]].to_numpy()

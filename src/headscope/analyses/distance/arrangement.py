@@ -27,9 +27,6 @@ from headscope.measures.dataset import description, unseen, write_table
 from headscope.statistics.permutation import nearer
 from headscope.views.charts import Chart, ChartAxis, ChartColour, Figure, meta_of, model_name, numbers, texts
 
-MAP_COLUMNS = ("layer", "head", "paper", "x", "y")
-"""Columns of a map of heads; ``paper`` is the 1-based label."""
-
 _STARTS = 5  # of metric scaling: classical scaling, and places at random
 _STEPS = 1000
 _ENOUGH = 1e-6  # the share of the stress that a last step takes off
@@ -48,9 +45,9 @@ def head_map(
         seed: of the places at random.
 
     Returns:
-        `MAP_COLUMNS`, a row a head. The map is centred, along its own axes, wider than high, and of each axis the
-        largest place is positive; a unit is what a unit of distance is. ``attrs["stress"]`` is Kruskal's stress-1,
-        √(Σ (distance − map)² / Σ distance²): 0 for a perfect map.
+        layer, head, paper, x and y, a row a head. The map is centred, along its own axes, wider than high, and of each
+        axis the largest place is positive; a unit is what a unit of distance is. ``attrs["stress"]`` is Kruskal's
+        stress-1, √(Σ (distance − map)² / Σ distance²): 0 for a perfect map.
     """
     if kind not in ("metric", "classical"):
         raise InputError(f"kind: expected metric or classical, found {kind!r}")
