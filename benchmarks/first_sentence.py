@@ -20,6 +20,7 @@ import numpy as np
 
 import headscope as hs
 from headscope.core import words
+from headscope.errors import InputError
 from headscope.views.inputs import word_labels
 
 QUOTED = r"“([^”]*)”(?: \(word (\d+)\))?"
@@ -205,7 +206,11 @@ def main(names: list[str], *, show: bool) -> None:
         for asked in inputs():
             pair = None if model.causal else asked.pair
             asked = asked._replace(pair=pair)
-            maps = Maps(model, asked)
+            try:
+                maps = Maps(model, asked)
+            except InputError as error:  # longer than the model takes
+                print(asked.kind, "|", error, file=sys.stderr)
+                continue
             text = asked.text if pair is None else (asked.text, pair)
             said = sentence(hs.view(model, text, against=asked.against))
             marks = judged(model, asked, said, maps, sum(map(len, maps.maps.layers)))

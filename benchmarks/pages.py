@@ -172,10 +172,13 @@ def measure_report(browser: Any, path: Path, scale: float) -> dict[str, Any]:
 
 
 def renderer() -> int:
-    """Resident memory of the largest renderer."""
-    found = subprocess.run(["ps", "-eo", "rss,args"], capture_output=True, text=True).stdout.splitlines()
-    sizes = [int(line.split()[0]) for line in found if "type=renderer" in line]
-    return max(sizes, default=0) // 1024
+    """Resident memory of the largest renderer that this process began."""
+    listed = subprocess.run(["ps", "-eo", "pid=,ppid=,rss=,args="], capture_output=True, text=True).stdout
+    found = [line.split(maxsplit=3) for line in listed.splitlines()]
+    mine = {str(os.getpid())}
+    while more := {pid for pid, parent, *_ in found if parent in mine} - mine:
+        mine |= more
+    return max(int(size) for pid, _, size, name in found if pid in mine and "type=renderer" in name) // 1024
 
 
 def main() -> None:
