@@ -59,11 +59,6 @@ def test_long_runs(demo: Model, pair: Any, tmp_path: Path, name: str) -> None:
     function, read, options = RUNS[name]
     plain = function(demo, read(tmp_path), **options)
     same(function(demo, read(tmp_path), **options, engine=pair), plain)
-    part = function(demo, read(tmp_path), **options, engine=pair, shard="2/2", part=tmp_path / "2.nc")
-    assert json.loads(part.attrs["meta"])["shard"]["shard"] == "2/2"
-    function(demo, read(tmp_path), **options, shard="1/2", part=tmp_path / "1.nc")
-    merged = hs.merge([tmp_path / "1.nc", tmp_path / "2.nc"])
-    xr.testing.assert_identical(merged.drop_attrs(), plain.drop_attrs())
 
 
 @pytest.mark.usefixtures("few_repeats")

@@ -232,14 +232,3 @@ def test_a_query_is_asked_for_its_keys_less_the_mean_of_the_others() -> None:
     others = np.array([[False, True, True], [False, False, True], [False, False, False]])
     expected = [[1, -0.5, -0.5], [0.5, 0.5, -1], [0, 0, 0]]
     np.testing.assert_array_equal(_less_mean(chosen, others), expected)
-
-
-def test_shards_of_a_corpus_merge_to_the_same_digits(tmp_path: Any) -> None:
-    model, inputs = circuit(), repeats(6)
-    whole = hs.reads(model, inputs, "L1H0", of="induction", ablated=0)
-    parts = [tmp_path / f"{shard}.nc" for shard in (1, 2)]
-    for shard, part in enumerate(parts, start=1):
-        hs.reads(model, inputs, "L1H0", of="induction", shard=f"{shard}/2", part=part)
-    merged = hs.merge(parts)
-    for name in ("share", "share_se", "chance", "p", "q"):
-        np.testing.assert_array_equal(merged[name], whole[name])

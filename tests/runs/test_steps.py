@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import xarray as xr
 
 import headscope as hs
 from headscope.analyses.align import heads
@@ -22,8 +23,9 @@ from headscope.analyses.roles.retrieval import run as retrieval
 from headscope.errors import InputError, RunError
 from headscope.models import Model
 from headscope.runs.checkpoint import Folder
+from headscope.runs.long import Kind
 from headscope.runs.options import RunOptions
-from headscope.runs.steps import Steps
+from headscope.runs.steps import StepRows, Steps
 from headscope.runs.task import Task
 from tests.analyses.links.combine.test_run import proteins
 from tests.helpers.forked import forked
@@ -240,9 +242,10 @@ def test_roles(planted: Model, tmp_path: Path) -> None:
 
 def test_of_several_stages_each_is_kept(planted: Model, tmp_path: Path) -> None:
     def each(work: Callable[[int], Any]) -> list[Any]:
-        with Steps(planted, "test", {}, RunOptions(resume=tmp_path)) as steps:
-            rows = steps.results("stage", range(5), lambda item, _: work(item), digest=str, title="", total=5)
-        return [row["a"].tolist() for row in rows]
+        kind = Kind("test", StepRows.from_arrays, lambda *_: xr.Dataset())
+        with Steps(kind, planted, range(5), {}, RunOptions(resume=tmp_path), digest=str) as steps:
+            steps.through("stage", "", lambda item, _: work(item))
+        return [row["a"].tolist() for row in steps.rows]
 
     def fails(number: int) -> Any:
         if number == 3:

@@ -21,8 +21,7 @@ def merge(parts: Sequence[str | os.PathLike[str]]) -> xr.Dataset:
     """The figures of a whole corpus from the parts of all its shards: those of one run, to the last digit.
 
     Args:
-        parts: files that one of the functions which take ``shard`` and ``part`` wrote (`headscope.measure`,
-            `distance`, `links`, `syntax`, `coreference`, `negation`), in any order.
+        parts: files that one of the functions which take ``shard`` and ``part`` wrote, in any order.
 
     Raises `InputError` for a file that is broken or no part, and for parts that are not one corpus: of different
     runs or inputs, with blocks that are missing or there twice.

@@ -32,9 +32,11 @@ class ShownOptions(TypedDict, total=False):
 
 
 class Stepping(ShownOptions, total=False):
-    """Options of a list of steps."""
+    """Options of what is resumed and split."""
 
     resume: str | os.PathLike[str] | None
+    shard: str | None
+    part: str | os.PathLike[str] | None
     engine: Any
 
 
@@ -57,11 +59,13 @@ class Resumed(CorpusOptions, total=False):
     resume: str | os.PathLike[str] | None
 
 
-class BlockOptions(Resumed, total=False):
+class BatchOptions(Stepping, Through, total=False):
+    """Options of what is resumed and split, in batches."""
+
+
+class BlockOptions(BatchOptions, total=False):
     """Options of what adds up block by block: all `RunOptions`."""
 
-    shard: str | None
-    part: str | os.PathLike[str] | None
     skip_failures: bool
 
 

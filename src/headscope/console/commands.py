@@ -41,6 +41,7 @@ GROUPS: Mapping[str, type] = {
     "models": console.LoadOptions,
     "checkpoints": console.CheckpointOptions,
     "table": console.TableOptions,
+    "kept": console.KeptOptions,
     "long": console.LongOptions,
     "engines": console.EngineOptions,
 }
@@ -177,14 +178,14 @@ class Made:
     def run(self, given: dict[str, Any]) -> None:
         """Do what was typed."""
         table: console.TableOptions = given["table"]
-        long: console.LongOptions | None = given.get("long")
+        long: console.KeptOptions | None = given.get("long", given.get("kept"))
         groups: dict[str, Any] = {name: given[name] for name in self.groups}
         for group in groups.values():
             given.update(group.__dict__)
         given.update(groups, analysis=self.analysis, progress=True)
         if long is not None:
-            given.update(long.run(table.output))
-        self._check(given, table, long is not None and long.shard is not None)
+            given["part"] = long.part(table.output)
+        self._check(given, table)
         if "engines" in groups:
             given["engine"] = groups["engines"].engine()
         inputs = self._inputs(given)
@@ -207,9 +208,9 @@ class Made:
                 value = self._call(path, given, result, given[name])
                 console.say(f"{given[name]}: {value}")
 
-    def _check(self, given: dict[str, Any], table: console.TableOptions, shard: bool) -> None:
+    def _check(self, given: dict[str, Any], table: console.TableOptions) -> None:
         """Refuse, before anything is read, what can be told to go wrong."""
-        table.check(() if shard else self.analysis.output[1])
+        table.check(() if given.get("shard") else self.analysis.output[1])
         for name, option in self.options.items():
             value = given[name] = _value(option, given[name])
             check(name, value, option.hint)

@@ -22,7 +22,7 @@ def command(
     """A function whose parameters of a dataclass are given as the dataclass's own fields, for Typer.
 
     `output` is what ``-o`` takes, where it is not what its group says; `rules` are those of `expect_together`,
-    beside the groups' own.
+    before the groups' own.
 
     The docstring says what each of the others is. What has no annotation of Typer's is given by its place or, behind
     the ``*``, as an option of its name.
@@ -48,9 +48,10 @@ def command(
             parameters.append(_option(parameter, hints[name], doc))
 
     called = {parameter.name: flag(parameter) for parameter in parameters}
-    every: dict[str, str] = {**rules}
+    every: dict[str, str] = {}
     for group in groups.values():
         every.update(getattr(group, "rules", {}))
+    every.update(rules)
 
     @functools.wraps(function)
     def run(**given: Any) -> None:

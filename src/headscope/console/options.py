@@ -192,24 +192,21 @@ Resume = Annotated[
 
 
 @dataclass(frozen=True)
-class LongOptions:
+class KeptOptions:
     """How a long run is kept.
 
     Attributes:
         shard (I/N): work on the I-th of N parts only, into -o PART.nc; then: merge.
-        skip_failures: leave out inputs at which the model fails, and list them.
     """
 
     resume: Resume = None
     shard: str | None = None
-    skip_failures: bool = False
 
-    def run(self, output: Path | None) -> dict[str, Any]:
-        """The options of a run whose part goes to `output`."""
+    def part(self, output: Path | None) -> Path | None:
+        """The file of a shard's part, which is the output. Raises `InputError` where there is none."""
         if self.shard is not None and output is None:
             raise InputError("--shard: expected -o PART.nc for what the shard found, found no -o")
-        part = output if self.shard is not None else None
-        return {"resume": self.resume, "shard": self.shard, "part": part, "skip_failures": self.skip_failures}
+        return output if self.shard is not None else None
 
     def ends(self, dataset: Any, table: TableOptions) -> bool:
         """Whether the run was of a shard, whose part is written: says so, and writes its description."""
@@ -220,6 +217,17 @@ class LongOptions:
         say_run(described, printed=False)
         write_meta(table.meta, described)
         return True
+
+
+@dataclass(frozen=True)
+class LongOptions(KeptOptions):
+    """How a long run is kept that adds up block by block.
+
+    Attributes:
+        skip_failures: leave out inputs at which the model fails, and list them.
+    """
+
+    skip_failures: bool = False
 
 
 @dataclass(frozen=True)

@@ -83,8 +83,10 @@ class Kind(Generic[S]):
         outcome, about = merge_parts(parts, self.name, self.load)
         if outcome.sums is None:
             raise InputError("parts: expected at least one input, found none")
-        meta = {name: value for name, value in about["meta"].items() if name != "shard"}
-        meta = _with_read(meta, outcome.read)
+        about = {**about}
+        meta = {name: value for name, value in about.pop("meta").items() if name != "shard"}
+        if outcome.read.inputs:
+            meta = _with_read(meta, outcome.read)
         if note := outcome.read.documents.note(meta["corpus"]["name"]):
             warn(note)
         return self.dataset(outcome, meta, about, started)
@@ -95,7 +97,7 @@ class Kind(Generic[S]):
         """The dataset of some blocks; one without figures for a shard that has none."""
         seconds = round(time.monotonic() - started, 3)
         described: dict[str, Any] = {**meta, "command": COMMAND.get(), "created": _now(), "seconds": seconds}
-        if described["options"].get("skip_failures"):
+        if described.get("options", {}).get("skip_failures"):
             failures = [failure._asdict() for failure in outcome.failures]
             described["failures"] = {"count": len(failures), "inputs": failures}
         if outcome.sums is None or ("shard" in described and not outcome.sums):
@@ -152,7 +154,7 @@ class Run(Generic[S]):
             RunError: the model failed on an input, which the message names; or the disk is full.
         """
         options, started = self.options, time.monotonic()
-        shard = _shard(options.shard, options.part)
+        shard = shard_of(options.shard, options.part)
         blocks = self.blocks()
         with ExitStack() as stack:
             workers = stack.enter_context(engine_of(options.engine))
@@ -257,9 +259,7 @@ class Run(Generic[S]):
         """Where checkpoints are, for as long as the stack is open; None where nothing is kept."""
         options, place = self.options, self.options.resume
         if place is None and options.part is not None:
-            parent = Path(options.part).resolve().parent
-            remove_abandoned(parent.glob(f"{_HIDDEN}*"))
-            place = stack.enter_context(tempfile.TemporaryDirectory(prefix=_HIDDEN, dir=parent))
+            place = hidden_folder(options.part, stack)
         if place is None:
             return None
         identity = {
@@ -290,7 +290,15 @@ class Run(Generic[S]):
         return description
 
 
-def _shard(shard: str | None, part: str | os.PathLike[str] | None) -> Shard | None:
+def hidden_folder(part: str | os.PathLike[str], stack: ExitStack) -> str:
+    """A folder of checkpoints that nobody asked for, beside a shard's part, for as long as the stack is open."""
+    parent = Path(part).resolve().parent
+    remove_abandoned(parent.glob(f"{_HIDDEN}*"))
+    return stack.enter_context(tempfile.TemporaryDirectory(prefix=_HIDDEN, dir=parent))
+
+
+def shard_of(shard: str | None, part: str | os.PathLike[str] | None) -> Shard | None:
+    """The shard that was asked for. Raises `InputError` for one without a part, or a part that cannot be written."""
     if (shard is None) != (part is None):
         raise InputError("shard: give a file for its part with it, and a part only with a shard")
     if shard is None or part is None:

@@ -85,15 +85,10 @@ def test_what_speaks_against_an_answer_is_named(writer: Any) -> None:
 def test_a_data_set(folder: Path, tmp_path: Path, typed: Typed) -> None:
     path = tmp_path / "prompts.jsonl"
     path.write_text("\n".join(json.dumps(row) for row in ROWS))
-    for shard in ("1/2", "2/2"):
-        typed("why", str(path), "-m", str(folder), "--shard", shard, "-o", str(tmp_path / f"{shard[0]}.nc"), "--max-new-tokens", "4")  # fmt: skip
-    merged = hs.merge([tmp_path / "1.nc", tmp_path / "2.nc"])
     typed("why", str(path), "-m", str(folder), "--max-new-tokens", "4", "-o", str(tmp_path / "all.html"))
     figures, *shown = pages.payload((tmp_path / "all.html").read_text("utf-8"))["views"]
     assert [one["prompt"] for one in shown] == [TEXT] * 3
     whole = context_attribution(hs.load(folder), hs.corpora.prompts(path), max_new_tokens=4)
-    for name in whole.data_vars:
-        np.testing.assert_array_equal(merged[name].values, whole[name].values)
     rows = hs.table(whole).set_index(["kind", "figure"])
     assert rows.loc[("all", "context"), "n"] == 4
     assert rows.loc[("all", "masked_first"), "n"] == 3

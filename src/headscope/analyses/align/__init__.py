@@ -8,12 +8,15 @@ ANALYSIS = Analysis(
     function="run:align",
     command="align",
     help="When each word of a recording was said, by the cross attention of Whisper; --choose finds the heads for it.",
+    groups=("model", "table", "kept", "engines"),
     positions={"AUDIO": "A WAV file, of at most what the model hears at once."},
     more=("heads:alignment_heads",),
     named={"choose": "choose", "sampling_rate": ""},
     metavars={"heads": "L1H2,…", "language": "en"},
     rules={
-        **dict.fromkeys(("best", "write", "limit", "resume"), "choose"),
+        **dict.fromkeys(("best", "limit", "resume", "shard", "dask"), "choose"),
+        "devices": "choose -dask",
+        "write": "choose -shard",
         "audio": "-choose text",
         "text": "-choose audio",
         "heads": "-choose",
@@ -21,6 +24,7 @@ ANALYSIS = Analysis(
     axis="aligned",
     section="section:printed",
     table="statistics:table",
+    merge="heads:KIND.merge",
     sections=(
         Entry(
             "align",

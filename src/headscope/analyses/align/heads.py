@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -26,16 +25,33 @@ from headscope.corpora.corpus import leave_out, plain
 from headscope.corpora.example import spelled_out
 from headscope.corpora.given import AnnotatedCorpus
 from headscope.errors import InputError
+from headscope.measures.dataset import describe
+from headscope.measures.dataset import description as described_by
 from headscope.models import Model
 from headscope.models.perceive import expect_speech
 from headscope.runs.batches import no_input
-from headscope.runs.long import described
-from headscope.runs.options import COMMAND, RunOptions
-from headscope.runs.steps import Steps
+from headscope.runs.long import Kind, described
+from headscope.runs.options import RunOptions
+from headscope.runs.steps import StepRows, Steps
 from headscope.statistics.resample import Clusters
 
 MOST = 20
 """Heads that are tried together, at most."""
+
+
+def _figures(sums: StepRows, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
+    off, words = (sum(row[name] for row in sums.rows) for name in ("off", "words"))
+    error: Any = off / words
+    best, ranked = meta["options"]["best"], about["ranked"]
+    chosen = ranked[: best or int(error.argmin()) + 1]
+    how = f"the best {len(chosen)} of {len(ranked)} heads" + (
+        "" if best else ", of which the error is smallest"
+    )
+    meta = {**meta, **description(chosen, how), "error": float(error[len(chosen) - 1])}
+    return dataset(sums.rows, clusters=about["clusters"], kind=about["kind"], meta=meta)
+
+
+KIND = Kind("align", StepRows.from_arrays, _figures)
 
 
 @returns_result
@@ -75,53 +91,39 @@ def alignment_heads(
     8
     """
     expect_speech(model)
+    through, width, clusters = RunOptions(**options), median_width(model), Clusters()
+    if write and through.shard is not None:
+        raise InputError("write: expected no shard, which chooses no heads, found both")
     folder = _folder(model) if write else None
-    started = time.monotonic()
-    width = median_width(model)
-    clusters = Clusters()
-    kept: list[Example] = []
-    numbers: list[int] = []
-    read: list[Example] = []
-
-    def examples() -> Iterator[Example]:
-        for example in islice(plain(corpus), limit):
-            read.append(example)
-            yield example
-
-    with Steps(model, "align", {"best": best, "limit": limit}, RunOptions(**options)) as steps:
-        strict = not isinstance(corpus, Corpus) or corpus.strict
-        listened = partial(_listened, model, width, strict)
-        heard = steps.results(
-            "recordings", examples(), listened, digest=_digest, title="listening", total=limit, corpus=corpus
-        )
-        rows: list[Arrays] = []
-        for example, row in zip(read, heard, strict=True):
+    strict = not isinstance(corpus, Corpus) or corpus.strict
+    read, asked = [*islice(plain(corpus), limit)], {"best": best, "limit": limit}
+    with Steps(KIND, model, read, asked, through, digest=_digest) as steps:
+        steps.through("recordings", "listening", partial(_listened, model, width, strict))
+        kept: list[tuple[Example, Arrays]] = []
+        numbers: list[int] = []
+        for example, row in zip(read, steps.rows, strict=True):
             if "left_out" in row:
                 leave_out(corpus, example.error(str(row["left_out"][0])))
                 continue
-            rows.append(row)
-            kept.append(example)
+            kept.append((example, row))
             numbers.append(clusters.number(example.document, example.document_known))
         if not kept:
             raise no_input(corpus)
-        right, errors, words = (
-            np.sum([row[name] for row in rows], 0) for name in ("right", "errors", "words")
+        steps.items, steps.rows = zip(*kept, strict=True)
+        right, errors = (np.sum([row[name] for row in steps.rows], 0) for name in ("right", "errors"))
+        ranked = _ranked(right, errors, steps.rows[-1]["layers"].tolist())
+        together = ranked[: best or MOST]
+        steps.through(
+            "together", "choosing", partial(_off_together, model, together, width), together, last=True
         )
-        ranked = _ranked(right, errors, rows[-1]["layers"].tolist())
-        together = _together(model, kept, ranked[: best or MOST], width, steps) / words
-    count = best or int(together.argmin()) + 1
-    chosen = ranked[:count]
-    about = described(model, corpus)
-    about["corpus"] |= {"examples": len(kept)}
-    about |= {"options": {"best": best, "limit": limit}, "command": COMMAND.get()}
-    how = f"the best {len(chosen)} of {len(ranked)} heads" + (
-        "" if best else ", of which the error is smallest"
-    )
-    meta = {**about, **description(chosen, how), "error": float(together[len(chosen) - 1])}
-    if folder is not None:
-        meta["before"] = _write(model, folder, chosen)
-    meta["seconds"] = round(time.monotonic() - started, 3)
-    return dataset(rows, clusters=numbers, kind=clusters.kind, meta=meta)
+        meta = described(model, corpus)
+        meta["corpus"] |= {"examples": len(kept)}
+        about = {"ranked": ranked, "clusters": numbers, "kind": clusters.kind}
+        result = steps.result({**meta, "options": asked}, about)
+    if folder is None:
+        return result
+    meta = described_by(result)
+    return result.assign_attrs(describe(meta | {"before": _write(model, folder, meta["heads"])}))
 
 
 def _listened(
@@ -206,24 +208,6 @@ def _ranked(right: Floats, errors: Floats, layers: Sequence[int]) -> list[Head]:
     return [Head(layers[int(place) // right.shape[1]], int(place) % right.shape[1]) for place in order]
 
 
-def _together(
-    model: Model, examples: Sequence[Example], heads: Sequence[Head], width: int, steps: Steps
-) -> Floats:
-    """The error of the times that the first heads give together, summed over words, ``[how many heads]``."""
-    total: Floats = np.zeros(len(heads))
-    rows = steps.results(
-        "together",
-        examples,
-        partial(_off_together, model, heads, width),
-        digest=lambda example: (heads, _digest(example)),
-        title="choosing",
-        total=len(examples),
-    )
-    for row in rows:
-        total += row["off"]
-    return total
-
-
 def _off_together(
     model: Model, heads: Sequence[Head], width: int, example: Example, done: Callable[[int], None]
 ) -> Arrays:
@@ -249,7 +233,7 @@ def _folder(model: Model) -> Path:
     return where
 
 
-def _write(model: Model, folder: Path, heads: Sequence[Head]) -> list[list[int]] | None:
+def _write(model: Model, folder: Path, heads: Sequence[Sequence[int]]) -> list[list[int]] | None:
     """Set a model's alignment heads, here and in its folder; returns those that were there before."""
     config: Any = model.module.generation_config
     before: Any = getattr(config, "alignment_heads", None)

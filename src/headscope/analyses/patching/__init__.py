@@ -14,9 +14,11 @@ ANALYSIS = Analysis(
         "one "
         "token each (mind the space). By default 48 pairs that ship in the package."
     },
+    groups=("model", "table", "kept", "engines"),
     metavars={"edges": "K"},
     axis="patching",
     section="statistics:findings",
     table="statistics:table",
     figure="statistics:figure",
+    merge="run:KIND.merge",
 )

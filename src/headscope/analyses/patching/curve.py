@@ -80,36 +80,26 @@ def circuits(graph: Graph, scores: Floats, looked: Floats) -> EdgeSets:
     return EdgeSets(sizes, keep)
 
 
-def dataset(
-    graph: Graph, edges: statistics.Effects, run: EdgeSets, given: Floats, corrupted: Floats, gaps: Floats
-) -> xr.Dataset:
+def dataset(given: Mapping[str, Floats], about: Mapping[str, Any]) -> xr.Dataset:
     """Label scores of edges and the faithfulness of circuits.
 
     Args:
-        graph: whose edges they are.
-        edges: scores, ``[edge]``.
-        run: the circuits.
-        given: the logit differences that they give, ``[pair circuit]``.
-        corrupted: those after the corrupted prompts, ``[pair]``.
-        gaps: ``[pair]``.
+        given: of each pair the change by each edge, ``handed``, the logit differences by circuits, ``given``, that
+            after the ``clean`` prompt, and the ``gap``.
+        about: names by `writer` and `reader`, where there are `edges`, and the `size` of circuits.
     """
-    changes = (given - corrupted[:, None]).reshape(len(gaps), -1, len(run.sizes))
+    gaps, sizes, there = given["gap"], about["size"], np.array(about["edges"], np.bool_)
+    edges = statistics.effects(given["handed"], gaps)
+    changes = (given["given"] - (given["clean"] - gaps)[:, None]).reshape(len(gaps), -1, len(sizes))
     changes = np.concatenate([changes[:, :2], changes[:, 2:].mean(1, keepdims=True)], 1)
     circuits = statistics.effects(changes.reshape(len(gaps), -1), gaps)
-    shape = len(ORDERS), len(run.sizes)
-    there = graph.edges.cpu().numpy()
     variables: dict[str, Any] = {
         name: (("writer", "reader"), np.where(there, values.reshape(there.shape), np.nan))
         for name, values in edges.named("integrated").items()
     }
     variables |= {
-        name: (("order", "size"), values.reshape(shape))
+        name: (("order", "size"), values.reshape(len(ORDERS), -1))
         for name, values in circuits.named("faithfulness").items()
     }
-    coords = {
-        "writer": graph.writers,
-        "reader": graph.readers,
-        "order": list(ORDERS),
-        "size": list(run.sizes),
-    }
-    return xr.Dataset(variables, coords=coords)
+    names = {name: about[name] for name in ("writer", "reader", "size")}
+    return xr.Dataset(variables, coords={**names, "order": list(ORDERS)})

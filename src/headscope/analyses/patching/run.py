@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any, Literal, Unpack
 
 import numpy as np
@@ -12,7 +13,7 @@ import torch
 import xarray as xr
 from torch import Tensor
 
-from headscope.analyses.options import Resumed, with_options
+from headscope.analyses.options import BatchOptions, with_options
 from headscope.analyses.patching import statistics
 from headscope.analyses.patching.curve import STEPS, circuits, looks
 from headscope.analyses.patching.curve import dataset as circuits_dataset
@@ -27,14 +28,49 @@ from headscope.core.validation import Number
 from headscope.errors import InputError
 from headscope.models import Model
 from headscope.models.weights import not_finite
-from headscope.runs.long import described
-from headscope.runs.options import COMMAND, RunOptions
-from headscope.runs.steps import Step, Steps
+from headscope.runs.long import Kind, described
+from headscope.runs.options import RunOptions
+from headscope.runs.steps import Step, StepRows, Steps
 
 Spot = tuple[int, int]
 """The place of a layer among those with heads, and a head."""
 
 Edge = tuple[Spot, Spot | None]
+
+
+def _by_pair(rows: Sequence[Arrays], order: Sequence[int]) -> dict[str, Floats]:
+    """What is known of each pair, of rows whose pairs are in this order."""
+    places = np.argsort(order)
+    return {name: np.concatenate([row[name] for row in rows])[places] for name in rows[0]}
+
+
+def _figures(sums: StepRows, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
+    given = _by_pair(sums.rows, about["order"])
+    clean, gaps = given["clean"], given["gap"]
+    estimates, effects = (statistics.effects(given[name], gaps) for name in ("change", "changed"))
+    spread = statistics.chance(estimates.value)
+    several = spread, len(gaps), statistics.told_apart(gaps)
+    p = statistics.p_values(effects, *several)
+    every = about["every"]
+    tested = effects.named("patching") | {"p": p, "q": statistics.adjusted(p, len(every))}
+    shape = len(about["layers"]), max(head for _, head in every) + 1
+    figures = statistics.placed(shape, (about["heads"], tested), (every, estimates.named("estimate")))
+    scalars = {
+        "clean": float(clean.mean()),
+        "corrupted": float((clean - gaps).mean()),
+        "solved": float((clean > 0).mean()),
+        "chance": spread,
+        "agreement": statistics.agreement(figures["patching"], figures["estimate"]),
+    }
+    paths = None
+    if "paths" in about:
+        along = statistics.effects(given["passed"], gaps)
+        paths = statistics.Paths(about["paths"], along, statistics.p_values(along, *several))
+    result = statistics.dataset(figures, scalars, about["layers"], meta, paths)
+    return result.assign(circuits_dataset(given, about).data_vars) if "size" in about else result
+
+
+KIND = Kind("patching", StepRows.from_arrays, _figures)
 
 
 @returns_result
@@ -48,7 +84,7 @@ def patching(
     exact: Number | Literal["all"] = 20,
     edges: Number = 0,
     curve: bool = False,
-    **options: Unpack[Resumed],
+    **options: Unpack[BatchOptions],
 ) -> xr.Dataset:
     """Which heads carry the answer: activation patching of each head's output between two prompts.
 
@@ -131,8 +167,6 @@ def patching(
         raise InputError(f"edges: expected at most the {most} heads that are patched (exact), found {edges}")
     asked = {"noising": noising, "positions": positions, "exact": exact, "edges": edges}
     asked |= {"curve": True} if curve else {}
-    batches = runs.batches(read_pairs)
-    places = np.argsort(np.concatenate(batches))
 
     def of(batch: list[int]) -> list[Pair]:
         return [read_pairs[number] for number in batch]
@@ -140,73 +174,58 @@ def patching(
     def identity_of(batch: list[int]) -> object:
         return batch, [pair.identity() for pair in of(batch)]
 
-    with Steps(model, "patching", {**asked, "batch_size": through.batch_size}, through) as steps:
+    batches, decides = runs.batches(read_pairs), {**asked, "batch_size": through.batch_size}
+    order = [*chain(*batches)]
+    with Steps(KIND, model, batches, decides, through, digest=identity_of, size=len) as steps:
 
-        def through_batches(
-            stage: str, title: str, work: Step[list[Pair]], among: Sequence[Any] | None = None
+        def go(
+            stage: str,
+            title: str,
+            work: Step[list[Pair]],
+            among: Sequence[Any] | None = None,
+            last: bool = False,
         ) -> dict[str, Floats]:
-            """What the stage gives for each pair, `among` heads or edges."""
+            """What is known of each pair after a pass, `among` heads or edges; after the last nothing is asked."""
             times = 1 if among is None else len(among)
-            rows = steps.results(
-                stage,
-                batches,
-                lambda batch, done: work(of(batch), done),
-                digest=identity_of if among is None else lambda batch: (among, identity_of(batch)),
-                title=title,
-                total=len(read_pairs) * times,
-                size=lambda batch: len(batch) * times,
-            )
-            return {name: np.concatenate([row[name] for row in rows])[places] for name in rows[0]}
+            steps.through(stage, title, lambda batch, done: work(of(batch), done), among, times, last=last)
+            return {} if last else _by_pair(steps.rows, order)
 
-        given = through_batches("estimates", "estimating", runs.estimate)
-        clean, gaps, estimated = given["clean"], given["gap"], given["change"]
-        estimates = statistics.effects(estimated, gaps)
-        order = np.argsort(-np.abs(estimates.value), kind="stable")
-        chosen: list[int] = sorted(order[: len(many) if exact == "all" else exact].tolist())
+        given = go("estimates", "estimating", runs.estimate)
+        gaps = given["gap"]
+        ranked = np.argsort(-np.abs(statistics.effects(given["change"], gaps).value), kind="stable")
+        chosen: list[int] = sorted(ranked[: len(many) if exact == "all" else exact].tolist())
         heads = [many[which] for which in chosen]
-        changed = through_batches("heads", "patching", partial(runs.patched, heads), chosen)["changed"]
-        effects = statistics.effects(changed, gaps)
-        spread = statistics.chance(estimates.value)
-        told_apart = statistics.told_apart(gaps)
-        paths = None
+        given = go("heads", "patching", partial(runs.patched, heads), chosen, not (edges or curve))
+        layers = runs.outputs.layers
+        about: dict[str, Any] = {"order": order, "layers": layers, "every": many, "heads": heads}
         if edges:
-            ranked: list[int] = np.argsort(-np.abs(effects.value), kind="stable").tolist()
-            between = _edges(sorted(many[chosen[which]] for which in ranked[:edges]))
-            passed = through_batches("paths", "paths", partial(runs.passed, between), between)["passed"]
-            along = statistics.effects(passed, gaps)
-            names = [tuple(_named(runs.outputs.layers, spot) for spot in edge) for edge in between]
-            paths = statistics.Paths(names, along, statistics.p_values(along, spread, len(gaps), told_apart))
-        faithful = None
+            ranked = np.argsort(-np.abs(statistics.effects(given["changed"], gaps).value), kind="stable")
+            first_heads: list[int] = ranked[:edges].tolist()
+            between = _edges(sorted(heads[which] for which in first_heads))
+            go("paths", "paths", partial(runs.passed, between), between, not curve)
+            about["paths"] = [[_named(layers, spot) for spot in edge] for edge in between]
         if curve:
             graph = Graph(model, runs.outputs, first)
-            traced = through_batches("edges", "edges", partial(runs.handed, graph))
-            handed, looked = traced["handed"], traced["looked"]
-            scored = statistics.effects(handed, gaps)
-            tried = circuits(graph, scored.value.reshape(graph.edges.shape), looked.mean(0))
-            work = partial(runs.circuits, graph, tried.keep)
-            given = through_batches("circuits", "circuits", work, [*range(len(tried.keep))])["given"]
-            faithful = circuits_dataset(graph, scored, tried, given, clean - gaps, gaps)
-    p = statistics.p_values(effects, spread, len(gaps), told_apart)
-    tested = effects.named("patching") | {"p": p, "q": statistics.adjusted(p, len(many))}
-    shape = len(runs.outputs.layers), max(runs.outputs.heads)
-    figures = statistics.placed(shape, (heads, tested), (many, estimates.named("estimate")))
-    meta = {
-        "model": described(model, ())["model"],
-        "corpus": {"name": name},
-        "pairs": len(read_pairs),
-        "example": example,
-        **asked,
-        "command": COMMAND.get(),
-    }
-    scalars = {
-        "clean": float(clean.mean()),
-        "corrupted": float((clean - gaps).mean()),
-        "solved": float((clean > 0).mean()),
-        "chance": spread,
-        "agreement": statistics.agreement(figures["patching"], figures["estimate"]),
-    }
-    result = statistics.dataset(figures, scalars, runs.outputs.layers, meta, paths)
-    return result if faithful is None else result.assign(faithful.data_vars)
+            given = go("edges", "edges", partial(runs.handed, graph))
+            scores = statistics.effects(given["handed"], gaps).value.reshape(graph.edges.shape)
+            tried = circuits(graph, scores, given["looked"].mean(0))
+            go(
+                "circuits",
+                "circuits",
+                partial(runs.circuits, graph, tried.keep),
+                [*range(len(tried.keep))],
+                True,
+            )
+            about |= {"writer": graph.writers, "reader": graph.readers, "size": tried.sizes}
+            about["edges"] = graph.edges.int().numpy().tolist()
+        meta = {
+            "model": described(model, ())["model"],
+            "corpus": {"name": name},
+            "pairs": len(read_pairs),
+            "example": example,
+            **asked,
+        }
+        return steps.result(meta, about)
 
 
 def _edges(heads: Sequence[Spot]) -> list[Edge]:

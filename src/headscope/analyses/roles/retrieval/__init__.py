@@ -8,12 +8,13 @@ ANALYSIS = Analysis(
     function="run:retrieval",
     command="retrieval",
     help="Which heads retrieve what the model copies from far back, and does it answer without them?",
-    groups=("texts", "model", "table"),
+    groups=("texts", "model", "table", "kept", "engines"),
     named={"lengths": "length"},
     axis="retrieval",
     section="section:Retrieval",
     table="statistics:table",
     figure="statistics:figure",
+    merge="run:KIND.merge",
     sections=(
         Entry(
             "retrieval",

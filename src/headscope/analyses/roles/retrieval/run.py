@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import zip_longest
 from typing import Any, Unpack
 
 import numpy as np
@@ -18,7 +19,7 @@ from headscope.analyses.roles.retrieval.needles import Needle, hidden, words_of
 from headscope.attention.one import output_of
 from headscope.attention.record import AttentionRecord
 from headscope.attention.residual import Outputs, Put, unembedding
-from headscope.core.arrays import Arrays, Floats, of_layers
+from headscope.core.arrays import Arrays, of_layers
 from headscope.core.heads import Head
 from headscope.core.link import Link, Span
 from headscope.core.validation import Count, Number, Seed
@@ -26,9 +27,30 @@ from headscope.corpora import Corpus, Example
 from headscope.corpora.readers import builtin
 from headscope.errors import InputError
 from headscope.models import Model
-from headscope.runs.long import described
-from headscope.runs.options import COMMAND, RunOptions
-from headscope.runs.steps import Steps
+from headscope.runs.long import Kind, described
+from headscope.runs.options import RunOptions
+from headscope.runs.steps import StepRows, Steps
+
+
+def _figures(sums: StepRows, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
+    rows = {name: np.stack([row[name] for row in sums.rows]) for name in sums.rows[0]}
+    layers: list[int] = rows["layers"][-1].tolist()
+    counts = rows["produced"].astype(np.float64)
+    scores = statistics.scores(rows["hits"], counts, about["chance"])
+    if "chat_hits" in rows:
+        produced = rows["chat_produced"].tolist()
+        scores |= statistics.within_template(scores["retrieval"], rows["chat_hits"], produced)
+    ablation = None
+    for top in about["top"]:
+        answered = np.stack(
+            [[row["produced"] == row["tokens"], *row["answered"]] for row in sums.rows[1::2]], 1
+        )
+        names = [str(Head(layers[layer], head)) for layer, head in top]
+        ablation = statistics.Ablation(answered.astype(np.float64), names)
+    return statistics.dataset(scores, layers, meta | {"produced": int(counts.sum())}, ablation)
+
+
+KIND = Kind("retrieval", StepRows.from_arrays, _figures)
 
 
 @returns_result
@@ -103,34 +125,20 @@ def retrieval(
     talks = hidden(model, words, needles, lengths, seed, chat=True) if chat else []
     asked = {"needles": needles, "lengths": list(lengths), "k": k, "draws": draws, "seed": seed}
     asked |= {"chat": True} if chat else {}
-    with Steps(model, "retrieval", asked, RunOptions(**options)) as steps:
-        looked = partial(looked_at, model)
-        rows = steps.results("needles", made, looked, digest=_identity, title="needles", total=len(made))
-        layers = rows[-1]["layers"].tolist()
-        hits = np.stack([row["hits"] for row in rows])
-        counts = np.array([int(row["produced"]) for row in rows], np.float64)
-        if 2 * k > np.isfinite(hits[0]).sum():
-            raise InputError(f"k: expected at most half of {np.isfinite(hits[0]).sum()} heads, found {k}")
-        lengths_seen = np.array([needle.answer[0] for needle in made], np.float64)
-        scores = statistics.scores(hits, counts, chance=float((1 / lengths_seen).mean()))
-        if chat:
-            rows = steps.results(
-                "chat", talks, looked, digest=_identity, title="in the template", total=len(talks)
-            )
-            scores |= statistics.within_template(
-                scores["retrieval"],
-                np.stack([row["hits"] for row in rows]),
-                [int(row["produced"]) for row in rows],
-            )
-        ablated = _ablated(model, made, hits, counts, layers, k, draws, seed, steps) if k else None
-    meta = {
-        **described(model, source),
-        **asked,
-        "produced": int(counts.sum()),
-        "answers": sum(len(needle.answer) for needle in made),
-        "command": COMMAND.get(),
-    }
-    return statistics.dataset(scores, layers, meta, ablated)
+    items = [(*pair, number % 2 == 1) for number, pair in enumerate(zip_longest(made, talks))]
+    with Steps(KIND, model, items, asked, RunOptions(**options), digest=_identity) as steps:
+        steps.through(
+            "needles", "needles", lambda item, done: looked_at(model, item[0], done), last=not (k or chat)
+        )
+        ablated: list[list[Any]] = []
+        about = {"chance": float(np.mean([1 / needle.answer[0] for needle in made]))}
+        if k or chat:
+            ablated = _ablated(steps.rows, k, draws, seed) if k else []
+            without = partial(_answers, model, Outputs(model, model.inputs([made[0].tokens])), ablated)
+            steps.through("answers", "answers", without, ablated, last=True)
+        answers = sum(len(needle.answer) for needle in made)
+        meta = {**described(model, source), **asked, "answers": answers}
+        return steps.result(meta, {**about, "top": ablated[:1]})
 
 
 def needle_examples(
@@ -161,18 +169,25 @@ def needle_examples(
     return examples
 
 
-def _pass(record: AttentionRecord) -> None:
+def _pass(_: object) -> None:
     """Nothing is kept of a call."""
 
 
-def _identity(needle: Needle) -> object:
-    """Tell this needle from others."""
-    assert needle.tokens.ids is not None
-    return needle.tokens.ids.tolist(), list(needle.answer), list(needle.inside)
+_Item = tuple[Needle, Needle | None, bool]
+"""A needle, the same within the chat template, and whether it is answered without heads."""
+
+
+def _identity(item: _Item) -> object:
+    """Tell these needles from others."""
+    return [
+        (None if one.tokens.ids is None else one.tokens.ids.tolist(), list(one.answer), list(one.inside))
+        for one in item[:2]
+        if one is not None
+    ]
 
 
 def looked_at(model: Model, needle: Needle, done: Callable[[int], None]) -> Arrays:
-    """How many produced tokens each head looks at in the needle ``[layer head]``; how many there are; the layers."""
+    """How many produced tokens each head looks at in the needle ``[layer head]``; how many of all; the layers."""
     asked = slice(needle.answer[0] - 1, needle.answer[-1])
     most: dict[int, Any] = {}
 
@@ -185,7 +200,8 @@ def looked_at(model: Model, needle: Needle, done: Callable[[int], None]) -> Arra
     layers = sorted(most)
     hits = of_layers([((most[layer] == np.array(needle.inside)) & right).sum(-1) for layer in layers])
     done(1)
-    return {"hits": hits, "produced": np.array(int(right.sum())), "layers": np.array(layers)}
+    counts = {"produced": np.array(int(right.sum())), "tokens": np.array(len(right))}
+    return {"hits": hits, **counts, "layers": np.array(layers)}
 
 
 def _answered(model: Model, needle: Needle, keep: Any) -> np.ndarray:
@@ -201,52 +217,38 @@ def produced(needle: Needle, logits: Tensor) -> np.ndarray:
     return predicted == needle.tokens.ids[list(needle.answer)]
 
 
-def _ablated(
-    model: Model,
-    made: Sequence[Needle],
-    hits: Floats,
-    counts: Floats,
-    layers: Sequence[int],
-    k: int,
-    draws: int,
-    seed: int,
-    steps: Steps,
-) -> statistics.Ablation:
-    """Answers to every other needle without the heads that the rest of them choose, and without others."""
-    score = hits[::2].sum(0) / max(counts[::2].sum(), 1)
+def _ablated(rows: Sequence[Arrays], k: int, draws: int, seed: int) -> list[list[Any]]:
+    """The heads that every other needle is answered without: those that the rest of them choose, then others."""
+    hits, counts = (np.stack([row[name] for row in rows[::2]]) for name in ("hits", "produced"))
+    if 2 * k > np.isfinite(hits[0]).sum():
+        raise InputError(f"k: expected at most half of {np.isfinite(hits[0]).sum()} heads, found {k}")
+    score = hits.sum(0) / max(counts.sum(), 1)
     ranked = statistics.highest(score)
-    top = ranked[:k]
     rest = [spot for spot in ranked[k:] if score[spot] <= statistics.BAR]
     rest = rest if len(rest) >= k else ranked[k:]
     draw = np.random.default_rng(seed)
-    others: list[list[Any]] = [
-        [rest[which] for which in draw.choice(len(rest), k, replace=False)] for _ in range(draws)
+    return [
+        ranked[:k],
+        *([rest[which] for which in draw.choice(len(rest), k, replace=False)] for _ in range(draws)),
     ]
-    asked = made[1::2]
-    outputs = Outputs(model, model.inputs([asked[0].tokens]))
-    answered = np.empty((2 + draws, len(asked)))
-    answered[0] = counts[1::2] == [len(needle.answer) for needle in asked]
-    items = [(spots, needle) for spots in (top, *others) for needle in asked]
-    rows = steps.results(
-        "ablation",
-        items,
-        partial(_without, model, outputs),
-        digest=lambda item: (item[0], _identity(item[1])),
-        title="ablation",
-        total=len(items),
-    )
-    answered[1:] = np.reshape([row["answered"] for row in rows], answered[1:].shape)
-    return statistics.Ablation(answered, [str(Head(layers[layer], head)) for layer, head in top])
 
 
-def _without(
-    model: Model, outputs: Outputs, item: tuple[Sequence[Any], Needle], done: Callable[[int], None]
+def _answers(
+    model: Model, outputs: Outputs, ablated: Sequence[Sequence[Any]], item: _Item, done: Callable[[int], None]
 ) -> Arrays:
-    """Whether a needle is answered without some heads."""
-    spots, needle = item
-    with torch.no_grad():
-        logits, _ = outputs.run(
-            model.inputs([needle.tokens]), [Put(0, place, head, 0.0) for place, head in spots]
+    """What is looked at within the template; whether the answer is produced with all heads, and without these."""
+    needle, talk, asked = item
+    rows: Arrays = {}
+    if talk is not None:
+        rows = {f"chat_{name}": array for name, array in looked_at(model, talk, _pass).items()}
+    if asked:
+        inputs, puts = (
+            model.inputs([needle.tokens]),
+            [[Put(0, place, head, 0.0) for place, head in spots] for spots in ablated],
         )
+        with torch.no_grad():
+            rows["answered"] = np.array(
+                [produced(needle, outputs.run(inputs, some)[0]).all() for some in puts]
+            )
     done(1)
-    return {"answered": np.array(produced(needle, logits).all())}
+    return rows
