@@ -107,7 +107,7 @@ def short(repeats: int, names: list[str] | None) -> None:
     one, measured = alternating(repeats, lambda: plain(model, batch), lambda: task.run(batch))
     print(
         f"128 tokens, 12 × 12 heads, batch 8: plain {one * 1e3:.0f} ms, measured {measured * 1e3:.0f} ms, "
-        f"{measured / one:.3f} × (budget 1.08), {route(task.routes, '')}"
+        f"{measured / one:.3f} × (budget 1.08), {route(task.routes)}"
     )
 
 
@@ -118,7 +118,7 @@ def long(repeats: int, names: list[str] | None) -> None:
     one, measured = alternating(repeats, lambda: plain(model, batch), lambda: task.run(batch))
     print(
         f"{LONG:,} tokens, causal, 3 × 12 heads: plain {one:.2f} s, measured {measured:.2f} s, "
-        f"{measured / one:.2f} × (budget 1.5), {route(task.routes, '')}"
+        f"{measured / one:.2f} × (budget 1.5), {route(task.routes)}"
     )
     own, both = (apart(f"{way} {LONG} 3", names)["peak"] for way in ("plain", "measured"))
     print(
@@ -146,7 +146,7 @@ def gpu(repeats: int, names: list[str] | None) -> None:
         )
         print(
             f"{length:,} tokens, bf16, causal, 3 × 32 heads: plain {one * 1e3:.1f} ms, "
-            f"measured {measured * 1e3:.1f} ms, {measured / one:.3f} × (budget {budget}), {route(task.routes, '')}"
+            f"measured {measured * 1e3:.1f} ms, {measured / one:.3f} × (budget {budget}), {route(task.routes)}"
         )
 
 
