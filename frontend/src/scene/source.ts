@@ -82,10 +82,13 @@ export class Data {
     const ref = this.ref(part, index, quantity);
     if (!ref || (this.layers.has(ref.data) && !ref.pieces)) return;
     const means = part.received?.[part.layers.indexOf(ref)];
-    const received = means && ((await this.store.get(means)) as Float32Array);
-    const whole = ref.pieces ? null : await this.store.get(ref);
+    const asked = [ref.pieces ? null : ref, means].map((one) => one && this.store.get(one));
+    const [whole, received] = await Promise.all(asked);
     if (!this.layers.has(ref.data))
-      this.layers.set(ref.data, { ...this.layerOf(part, ref, quantity, whole ?? blank(ref)), received });
+      this.layers.set(ref.data, {
+        ...this.layerOf(part, ref, quantity, whole ?? blank(ref)),
+        received: received as Float32Array,
+      });
     if (ref.pieces) await Promise.all(placesOf(part, index, heads).map((place) => this.piece(ref, place)));
   }
 
