@@ -131,7 +131,9 @@ def percent(figure: float) -> str:
     """A share as a page prints it."""
     if 0 < figure < 0.001:
         return "<0.1"
-    return f"{100 * figure:.{int(0 < figure < 0.1 or 0.995 < figure < 1)}f}"
+    if 0.995 < figure < 1:
+        return f"{min(99.9, 100 * figure):.1f}"
+    return f"{100 * figure:.{int(0 < figure < 0.1)}f}"
 
 
 def evenness(weights: Any, sight: Any) -> float:
