@@ -109,7 +109,7 @@ class Included:
     def weights(self) -> Iterator[tuple[AnyFloats, Bools]]:
         """Of each shown head the weights, and which keys its queries see, ``[query key]``."""
         for place, heads in zip(self.places, self.heads, strict=True):
-            sight = self.maps.sight(place)
+            sight = [*self.maps.sight(place)]
             for head in heads:
                 yield self.maps.layers[place][head], sight[head if len(sight) > 1 else 0]
 
