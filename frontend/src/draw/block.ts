@@ -43,7 +43,7 @@ export function placed(pen: SvgPen, block: Block, x: number, y: number): void {
   pen.end();
 }
 
-export interface Lettering {
+interface Lettering {
   readonly color: string;
   readonly size?: number;
   readonly weight?: 400 | 500 | 600;

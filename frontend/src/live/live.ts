@@ -46,7 +46,7 @@ export interface LiveHost {
 }
 
 /** What is known before the model answers: what it is, and a picture of what it is to read. */
-export interface Known {
+interface Known {
   readonly info: LiveInfo;
   readonly picture?: ExplorerProps;
 }

@@ -21,7 +21,7 @@ const LEAST = 1.3;
 
 export type Kind = "found" | "missed" | "chose";
 
-export interface Arc {
+interface Arc {
   readonly from: number;
   readonly to: number;
   readonly weight: number;

@@ -183,7 +183,7 @@ export const colourOf = ({ diverging, low, high }: Scale, units: string): ChartC
 });
 
 /** A drawing with its title, which follows the page's state in a width of its own. */
-export interface Pictured {
+interface Pictured {
   readonly root: HTMLElement;
   readonly update: (now: Now, width: number, of?: unknown) => void;
 }

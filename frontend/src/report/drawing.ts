@@ -48,7 +48,7 @@ const INLINE = [
 ];
 
 /** An SVG as text that needs no style sheet; what cannot be seen is left out. */
-export function inlined(drawing: SVGSVGElement): string {
+function inlined(drawing: SVGSVGElement): string {
   const copy = drawing.cloneNode(true) as SVGSVGElement;
   const [from, to] = [drawing, copy].map((root) => [root, ...root.querySelectorAll("*")]) as [Element[], Element[]];
   from.forEach((element, i) => {

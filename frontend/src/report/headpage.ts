@@ -20,7 +20,7 @@ const FLOW = ["composition", "writes"];
 const APART = [...FLOW, "compare", "groups"];
 
 /** A figure for which a head is named, and how sure it is: its interval, what it is over, and q. */
-export interface Score {
+interface Score {
   readonly reason: Reason;
   readonly sure: string;
 }

@@ -34,7 +34,7 @@ export function offer(element: HTMLElement, title: string, { tables, picture }: 
 }
 
 /** A title as a part of a name or an address. */
-export const slug = (title: string): string =>
+const slug = (title: string): string =>
   title
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, "-")

@@ -4,7 +4,7 @@ import { clamp } from "../scene/format";
 
 export type Child = Node | string | null | undefined | false;
 
-export type Attributes = Record<string, string | number | boolean | null | undefined | ((event: never) => void)>;
+type Attributes = Record<string, string | number | boolean | null | undefined | ((event: never) => void)>;
 
 /** Attributes where there are any, and children. */
 type Content = readonly [Attributes, ...Child[]] | readonly Child[];
