@@ -16,8 +16,8 @@ from headscope.core.tokens import Tokens
 from headscope.errors import InputError
 from headscope.views import page as pages
 from headscope.views import view as views_view
-from headscope.views.explorer import Input
-from headscope.views.view import WIDGET, Computed, View, framed, page_of
+from headscope.views.explorer import Input, views_page
+from headscope.views.view import WIDGET, Computed, View, framed
 from headscope.views.widget import asked_again
 from tests.helpers.view_sample import neurons, some
 
@@ -121,7 +121,7 @@ class TestFiles:
         assert '"state":{"layer":1}' in shown.html()
 
     def test_several_views_on_a_page(self) -> None:
-        found = page_of([view(), view(layer=1)], title="Two")
+        found = views_page([(one.payload, one.blobs) for one in (view(), view(layer=1))], title="Two")
         assert "<title>Two</title>" in found
         assert found.count('"kind":"explorer"') == 2
 

@@ -334,11 +334,6 @@ class View(Showable):
         return f"View({sizes}{more}; {state or 'as it begins'})"
 
 
-def page_of(views: Sequence[Showable], *, title: str | None = None) -> str:
-    """Several views on one page, each drawn when it comes near the screen."""
-    return views_page([(view.payload, view.blobs) for view in views], title=title)
-
-
 def notebook_picture(view: Showable) -> str:
     """A view's PNG as it stands in a notebook: of few colours, in base64."""
     drawn = BytesIO(view.picture("png", dots=NOTEBOOK_DOTS))
