@@ -145,6 +145,7 @@ def repeats(count: int, seed: int = 0) -> list[Example]:
     return [Example(tokens=tokens(row + row), document=at) for at, row in enumerate(ids)]
 
 
+@pytest.mark.slow
 def test_over_a_corpus_an_induction_head_reads_the_previous_token_head() -> None:
     found = hs.reads(circuit(), repeats(8), "L1H0", of="induction", reinitialised=0)
     untrained = found["share_untrained"].sel(side="key", writer="L0H0")

@@ -476,6 +476,7 @@ def test_a_copy_made_within_an_edit_is_a_model_of_its_own(model: Model) -> None:
 # ---- all of it together
 
 
+@pytest.mark.slow
 def test_any_mixture_leaves_each_its_own(model: Model) -> None:
     """Threads with tasks, generators, errors and captures, at random: each result is what it is alone."""
     heads = [f"L{layer}H{head}" for layer in range(3) for head in range(4)]

@@ -187,6 +187,7 @@ def test_padding_before_an_input_leaves_its_map_as_it_is() -> None:
         np.testing.assert_allclose(one, other, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_model_of_mixers_alone_says_how_it_is_read() -> None:
     model = hs.load(hybrid("mamba2").bfloat16())
     assert model.causal

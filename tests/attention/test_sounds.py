@@ -61,6 +61,7 @@ def click(at: float) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", MODELS)
+@pytest.mark.slow
 def test_a_click_is_heard_at_the_frame_of_its_time(name: str) -> None:
     model = MODELS[name]()
     target = {"target": "yes"} if name == "Whisper" else {}

@@ -224,6 +224,7 @@ STEPS: dict[str, Any] = {
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.sampled_from(sorted(STEPS)), max_size=7), st.integers(0, 2**20))
+@pytest.mark.slow
 def test_any_chain_of_operations_is_followed(steps: list[str], seed: int) -> None:
     torch.manual_seed(seed)
     q, k, v = torch.randn(2, 4, 5, 3), torch.randn(2, 4, 7, 3), torch.randn(2, 4, 7, 3)

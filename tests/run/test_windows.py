@@ -255,6 +255,7 @@ def compare(found: Any, truth: Mapping[str, NDArray[np.float64]], atol: float) -
         for name in [*WINDOWED, "BLOOM"]
     ],
 )
+@pytest.mark.slow
 def test_every_measure_equals_a_loop_over_rows(name: str) -> None:
     """Two inputs of different lengths in one padded batch, far longer than the window; and each input's own maps."""
     model, _ = built(name)

@@ -48,6 +48,7 @@ RUNS = {
 
 
 @pytest.mark.parametrize("name", RUNS)
+@pytest.mark.slow
 def test_every_run_says_how_many_documents_are_the_same(demo: Any, twice: corpora.Corpus, name: str) -> None:
     with pytest.warns(HeadscopeWarning, match=SAME) as told:
         RUNS[name](demo, twice)

@@ -90,6 +90,7 @@ def test_pictures_are_measured_as_their_maps_say() -> None:
 
 
 @pytest.mark.parametrize("make", [wav2vec2, lambda: hs.load(whisper_parts(2))])
+@pytest.mark.slow
 def test_sounds_are_measured_as_their_maps_say(make: Any) -> None:
     model: Model = make()
     examples = [Example(audio=each, document=place) for place, each in enumerate(sounds())]

@@ -192,6 +192,7 @@ def hybrid_model(kind: str) -> Model:
         ("granitemoe", ["token", "L0H0"]),
     ],
 )
+@pytest.mark.slow
 def test_what_mixes_tokens_beside_attention_is_a_part_of_the_graph(kind: str, parts: list[str]) -> None:
     model = granite(num_local_experts=4) if kind == "granitemoe" else hybrid_model(kind)
     graph = Graph(model, Outputs(model, CLEAN), CLEAN)

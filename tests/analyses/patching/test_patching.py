@@ -118,6 +118,7 @@ def singles() -> dict[str, Model]:
         ("Gemma 2", "all", False),
     ],
 )
+@pytest.mark.slow
 def test_an_effect_is_that_of_plain_hooks(
     singles: dict[str, Model], name: str, positions: Any, noising: bool
 ) -> None:

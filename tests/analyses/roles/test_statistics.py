@@ -177,6 +177,7 @@ BOTH: Mapping[str, Plan] = {
 }
 
 
+@pytest.mark.slow
 def test_planted_heads_that_see_both_ways() -> None:
     draw = np.random.default_rng(0)
     inputs = [sampled(draw, pair=True) for _ in range(6)]
@@ -201,6 +202,7 @@ CAUSAL: Mapping[str, Plan] = {
 }
 
 
+@pytest.mark.slow
 def test_planted_heads_of_a_causal_model() -> None:
     draw = np.random.default_rng(1)
     texts = [sampled(draw, pair=False) for _ in range(12)]

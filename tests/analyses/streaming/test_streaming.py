@@ -21,6 +21,7 @@ TEXT = hs.corpora.texts([" ".join([HAY] * 4)])
 OPTIONS: dict[str, Any] = {"recent": 20, "needles": 12, "lengths": (60,), "exact": "all", "full": 0.25}
 
 
+@pytest.mark.slow
 def test_the_planted_head_needs_the_whole_text(planted: Model) -> None:
     found = hs.streaming(planted, TEXT, **OPTIONS)
     assert (found["q"].values <= 0.05).tolist() == [[False, False], [True, False]]
@@ -122,6 +123,7 @@ def test_tests_are_over_needles() -> None:
     assert over.low[1] < -0.01 < 0.03 < over.high[1]
 
 
+@pytest.mark.slow
 def test_the_files_are_those_that_duo_attention_reads(planted: Model, tmp_path: Path) -> None:
     found = hs.streaming(planted, TEXT, **OPTIONS)
     folder = hs.save_duo_attention(found, tmp_path / "pattern")

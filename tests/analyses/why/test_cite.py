@@ -155,6 +155,7 @@ def test_the_agreement_of_a_data_set_is_over_all_spans(writer: Any, tmp_path: Pa
     assert found["n"].sel(figure=figures).values.tolist() == [exact == "all"] * 4
 
 
+@pytest.mark.slow
 def test_beside_another_model(folder: Path, writer: Any, tmp_path: Path, typed: Typed) -> None:
     """What a model makes of the context, less what another makes of it for the same answers."""
     other = save_llama(tmp_path / "other", **{**SIZE, "num_hidden_layers": 3})

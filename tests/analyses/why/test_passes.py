@@ -14,6 +14,7 @@ from tests.helpers.asked import KINDS, Doubled, by_hand, sources, sure
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.slow
 def test_slopes_are_derivatives_and_masks_are_edits(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("headscope.analyses.why.passes.CHUNK", 3)
     asked = KINDS[kind]()

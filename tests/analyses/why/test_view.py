@@ -100,6 +100,7 @@ def test_notes_tell_looks_from_effects(found: Any) -> None:
     assert f"looked at and not used: {statistics.named(changed, 1)}" in statistics.sentences(changed)
 
 
+@pytest.mark.slow
 def test_regions_of_a_picture_are_shaded(tmp_path: Path) -> None:
     pixels = np.random.default_rng(0).integers(0, 255, (64, 64, 3), dtype=np.uint8)
     size = {**sizes(inner=48), "image_size": 64, "patch_size": 16}

@@ -128,6 +128,7 @@ def test_encoders_answer_with_classes_words_labels_and_stretches() -> None:
 
 
 @pytest.mark.parametrize("window", [None, 8, 40])
+@pytest.mark.slow
 def test_what_is_written_anew_is_what_passes_without_a_cache_write(window: int | None) -> None:
     tokenizer = byte_level()
     torch.manual_seed(0)

@@ -20,6 +20,7 @@ from tests.helpers.small_models import seeing, small_bert
 from tests.helpers.small_tokenizers import demo as wordpiece
 
 
+@pytest.mark.slow
 def test_each_model_is_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is told of each is what is told of it alone."""
     a = small_bert(wordpiece())
@@ -50,6 +51,7 @@ def test_models_of_other_shapes_are_compared_by_role(demo: Model, stories: Model
     assert by.loc["previous token", "share_b"] == by.loc["previous token", "heads_b"] / 40
 
 
+@pytest.mark.slow
 def test_models_of_pictures_are_compared() -> None:
     model = seeing()
     found = hs.compare.roles(model, model, shipped("images"))

@@ -50,6 +50,7 @@ def test_the_planted_head_is_found_and_needed(planted: Model) -> None:
     assert description(found)["answers"] == 144
 
 
+@pytest.mark.slow
 def test_hits_are_those_of_eager_attention_and_answers_those_of_generate() -> None:
     model = noisy(0)
     made = needles.hidden(model, HAY.split() * 4, 12, (48, 60), seed=0)
