@@ -46,6 +46,7 @@ KINDS: dict[str, Any] = {
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=40, deadline=None)
 @given(DOCUMENTS, st.integers(12, 40))
+@pytest.mark.slow
 def test_nothing_is_lost_or_too_long(kind: str, documents: list[list[str]], pack: int) -> None:
     model = KINDS[kind]()
     given_ = corpus(documents, pack)

@@ -129,6 +129,7 @@ def test_arrays_that_come_along_are_those_of_a_view(demo: Model) -> None:
     assert "no array" in error(live, kind="arrays", turn=told["turn"], names=["x"])
 
 
+@pytest.mark.slow
 def test_of_a_long_input_the_open_layer_comes_first(demo: Model) -> None:
     live = Live(demo)
     told, _ = ask(live, "show", input={"text": "word " * 380}, layer=3)

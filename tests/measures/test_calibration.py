@@ -23,6 +23,7 @@ def cells(table: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
 
 
+@pytest.mark.slow
 def test_intervals_cover_from_8_documents_on(calibration) -> None:
     rows = [row for row in cells(calibration.intervals(2000)) if row[0].split(",")[0] != "5"]
     covers = [float(row[place]) for row in rows for place in (2, 5)]

@@ -150,6 +150,7 @@ def test_a_table_in_latex(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_netcdf_and_back(tmp_path: Path) -> None:
     found = figures()
     write(found, tmp_path / "heads.nc")

@@ -98,6 +98,7 @@ OTHERS = [*PATTERNS.values(), *CONFIDENCE.values(), *SYNTHETIC.values()]
 
 @settings(max_examples=40, deadline=None)
 @given(count=st.integers(2, 14), causal=st.booleans(), seed=st.integers(0, 999))
+@pytest.mark.slow
 def test_uniform_attention_is_chance_and_shares_are_shares(count: int, causal: bool, seed: int) -> None:
     draw = np.random.default_rng(seed)
     vocabulary = ["walk", "Walk", "walked", "the", ".", "[SEP]", "[CLS]"]

@@ -109,6 +109,7 @@ def test_maps_are_those_of_the_model_with_its_adapter(base: Path, adapter: Path,
     assert weights(model) != weights(hs.load(base, dtype=dtype))
 
 
+@pytest.mark.slow
 def test_what_an_adapter_changed(typed: Typed, base: Path, adapter: Path, tmp_path: Path) -> None:
     lines = tmp_path / "lines.txt"
     lines.write_text("\n".join(LINES))

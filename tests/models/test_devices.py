@@ -103,6 +103,7 @@ def test_figures(spread: Model, whole: Model) -> None:
     assert float(np.abs(moved["js"]).max()) < 1e-9
 
 
+@pytest.mark.slow
 def test_what_reads_weights(spread: Model, whole: Model) -> None:
     a, b = (hs.attribute(each, TEXT) for each in (spread, whole))
     np.testing.assert_allclose(a.heads, b.heads, rtol=0, atol=1e-4)

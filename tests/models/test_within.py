@@ -80,6 +80,7 @@ def layers_by_method(module: Any, backend: Any) -> Any:
 
 @pytest.mark.parametrize("make", [llama, lambda: sharpen(Own())], ids=["interface", "trace"])
 @pytest.mark.parametrize("compiled", [called, by_method, by_forward, one_layer, inner, layers_by_method])
+@pytest.mark.slow
 def test_a_compiled_module_is_read_as_it_was_written_and_stays_compiled(
     compiled: Callable[[Any, Any], Any], make: Callable[[], Any]
 ) -> None:
@@ -244,6 +245,7 @@ def loop() -> Loop:
 @pytest.mark.parametrize(
     "given", [lambda: Sentences(Transformer()), lambda: (Sentences(Transformer()), demo()), loop]
 )
+@pytest.mark.slow
 def test_a_module_that_reads_by_itself_is_read_by_the_transformer_within(given: Callable[[], Any]) -> None:
     model = hs.load(given())
     kind = type(given()[0] if isinstance(given(), tuple) else given()).__name__
