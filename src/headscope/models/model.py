@@ -42,6 +42,7 @@ class Model:
         feature_extractor: of a model of sound: makes of samples what the module reads; None where there is none.
         image_processor: of a model of vision: makes of a picture what the module reads; None where there is none.
         processor: of a model of texts and pictures: makes of both what the module reads; None where there is none.
+        sentences: the model of sentence-transformers that the module stands in; None where it stands in none.
         recipe: how it was loaded by name (`headscope.models.recipe.Recipe`); None for a module that was given.
     """
 
@@ -55,6 +56,7 @@ class Model:
     feature_extractor: Any = None
     image_processor: Any = None
     processor: Any = None
+    sentences: Any = None
     recipe: Any = None
 
     def __post_init__(self) -> None:

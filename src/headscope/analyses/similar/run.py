@@ -1,0 +1,398 @@
+"""Why two texts, read apart, are near."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+import xarray as xr
+from torch import Tensor
+from torch.nn import functional
+
+from headscope.analyses.result import returns_result
+from headscope.analyses.why.given import read
+from headscope.analyses.why.spans import Prompt, Source, Spans, Stretch, cut
+from headscope.analyses.why.statistics import agreement
+from headscope.core.arrays import Floats
+from headscope.core.tokens import Tokens
+from headscope.core.validation import Count, validated
+from headscope.corpora import builtin
+from headscope.errors import InputError
+from headscope.measures.dataset import describe
+from headscope.models import Model
+from headscope.models.embedding import Embedder, embedder
+from headscope.runs.long import described
+from headscope.runs.options import COMMAND
+
+FEW = 3
+"""Of units in one another, those in so many of the largest are measured."""
+
+BACKGROUND = 64
+"""So many unrelated texts stand beside each text."""
+
+SHORT = 64
+"""Texts of so many tokens are compared with unrelated ones unless it is said."""
+
+LEVEL = 0.05
+"""The q of pairs that make two texts near."""
+
+BAR = 0.5
+"""Without chance, pairs of at least this share of the largest interaction are what makes two texts near."""
+
+
+@dataclass(frozen=True, eq=False)
+class Read:
+    """A text that was read whole, and once without each of its units.
+
+    Attributes:
+        prompt: as units are cut of it.
+        units: of the text.
+        whole: its vector.
+        without: those without each unit, ``[unit dimension]``.
+    """
+
+    prompt: Prompt
+    units: Sequence[Source]
+    whole: Tensor
+    without: Tensor
+
+
+class Reader:
+    """Reads texts whole and without parts.
+
+    Args:
+        model: that reads.
+        units: what texts are cut into.
+        prompt: what stands before each text, or its name.
+        dimensions: of the vector that are kept.
+        batch_size: inputs that run at once.
+    """
+
+    def __init__(
+        self, model: Model, units: Spans, prompt: str | None, dimensions: int | None, batch_size: int
+    ) -> None:
+        self.embedder: Embedder = embedder(model)
+        self.before = self.embedder.before(prompt)
+        self._units, self._dimensions, self._size = units, dimensions, batch_size
+        self._prompt = 0
+        if self.before:
+            special = self.embedder.read(self.before).special
+            self._prompt = len(special) - int(np.argmin(special[::-1]))
+
+    def text(self, text: str, name: str) -> Prompt:
+        """A text, as units are cut of it. `InputError` where it is empty."""
+        if not text.strip():
+            raise InputError(f"{name}: expected a text, found {text!r}")
+        tokens = self.embedder.read(text, self.before)
+        prompt, _, _ = read(self.embedder.model, tokens, None, None, None, None, None)
+        first = len(self.before)
+        if tokens.offsets is not None:
+            whole, at = self.before + text, 0
+            ends = np.maximum.accumulate(tokens.offsets[:, 1]).tolist()
+            texts = [whole[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+            at = ends[-1]
+        else:
+            texts, at = prompt.texts, len(prompt.text)
+        return replace(prompt, texts=texts, parts={"part": [Stretch(first, at)]})
+
+    def read(self, prompts: Sequence[Prompt], near: Tensor | None = None) -> list[Read]:
+        """Each text whole, and without each of its units.
+
+        Of units in one another the smaller are read in those alone that change most how `near` a vector it is.
+        """
+        cuts = [cut(prompt, self._units) for prompt in prompts]
+        first = [[unit for unit in units if unit.parent < 0] for units in cuts]
+        made = self._read(prompts, first)
+        while near is not None and len(first[0]) < len(cuts[0]):
+            (all_of,), (known,), (one,) = cuts, first, made
+            effects = self.embedder.near(torch.cat([one.whole[None], one.without]), near[None])[:, 0]
+            sizes = (effects[0] - effects[1:]).abs()
+            last = [n for n, unit in enumerate(known) if unit.level == known[-1].level]
+            largest = {id(known[n]) for n in sorted(last, key=lambda n: -float(sizes[n]))[:FEW]}
+            inner = [unit for unit in all_of if unit.parent >= 0 and id(all_of[unit.parent]) in largest]
+            if not inner:
+                break
+            (more,) = self._read(prompts, [inner])
+            first = [[*known, *inner]]
+            made = [Read(one.prompt, first[0], one.whole, torch.cat([one.without, more.without]))]
+        return made
+
+    def _read(self, prompts: Sequence[Prompt], cuts: Sequence[Sequence[Source]]) -> list[Read]:
+        hidden = [
+            [np.zeros(len(prompt.tokens), np.bool_), *(unit.tokens for unit in units)]
+            for prompt, units in zip(prompts, cuts, strict=True)
+        ]
+        vectors = self.without(
+            [(one.tokens, row) for one, rows in zip(prompts, hidden, strict=True) for row in rows]
+        )
+        own = torch.split(vectors, [len(rows) for rows in hidden])
+        return [Read(*each, rows[0], rows[1:]) for *each, rows in zip(prompts, cuts, own, strict=True)]
+
+    def without(self, inputs: Sequence[tuple[Tokens, Any]], *, delete: bool = False) -> Tensor:
+        """The vectors of tokens where some are hidden from all others and not pooled, or are not there."""
+        if delete:
+            inputs = [
+                (tokens.take(~hidden), np.zeros(int((~hidden).sum()), np.bool_)) for tokens, hidden in inputs
+            ]
+        keep = [torch.as_tensor(~hidden) for _, hidden in inputs]
+        made = self.embedder.vectors([tokens for tokens, _ in inputs], keep, self._prompt, self._size)
+        return made[:, : self._dimensions]
+
+
+@returns_result
+@validated
+def similar(
+    model: Model,
+    a: str,
+    b: str | Sequence[str],
+    units: Spans = "word",
+    *,
+    second: Model | None = None,
+    prompt: str | tuple[str, str] | None = None,
+    background: Sequence[str] | None = None,
+    chance: bool | None = None,
+    delete: bool = False,
+    dimensions: Count | None = None,
+    top: Count = 2,
+    batch_size: Count = 32,
+) -> xr.Dataset:
+    """Why are two texts near that are read apart? What each word does to their similarity, and each pair of words.
+
+    Each text is read alone, once whole and once without each of its units: hidden from all other tokens and not pooled,
+    while positions stay. All vectors of A and all of B are compared, so n + m + 2 passes give every figure exactly:
+
+    - **effect** of a unit: the similarity less what it is without the unit.
+    - **interaction** of a unit of A and one of B: s(A, B) − s(A−i, B) − s(A, B−j) + s(A−i, B−j): what they give only
+      together. The effects are not additive, and neither are interactions.
+    - **direction**: the cosine of what the absence of each does to its own text's vector; it aligns words best.
+    - **p**: the share of unrelated texts of which a word meets any as strongly; **q**: in which any pair does. Either
+      text is held, and the larger is taken. Of an effect: in which this unit, or any, matters as much.
+    - **percentile**: the share of pairs of unrelated texts that are less near. A cosine of .7 may be nothing.
+
+    Args:
+        model: from `headscope.load`. Its vector is what sentence-transformers makes, of the object that was given or of
+            the files beside the weights; of a model without these the mean of the last hidden states.
+        a: a text, or a query.
+        b: another text; or several documents: these are ranked, and the first `top` explained.
+        units: what texts are cut into, as in `headscope.why`. Of several, such as ``["sentence", "word"]``, the smaller
+            are measured in the three largest alone.
+        second: another model that reads B, of two towers.
+        prompt: what stands before each text, or its name in the model's files; ``(of A, of B)``. By default the one
+            that these say.
+        background: unrelated texts; by default those of the built-in corpus.
+        chance: compare with unrelated texts; by default where all texts have at most 64 tokens.
+        delete: also the effects where units are not in the text at all; positions move then.
+        dimensions: of the vector that are kept (Matryoshka).
+        top: documents that are explained.
+        batch_size: inputs that run at once.
+
+    Returns:
+        A dataset over ``(input)``: ``similarity``, ``percentile``, ``left`` (the similarity where all units above the
+        bar are hidden); over ``(unit)`` ``effect``, ``p``, ``q``, ``deleted``; over ``(pair)`` ``interaction``,
+        ``direction``, ``p_pair``, ``q_pair``; of several documents over ``(document)`` ``ranked``. Its table has a row
+        a unit, `headscope.analyses.similar.statistics.pairs` one a pair.
+
+    Raises:
+        InputError: an empty text, or no such unit.
+        RefusedError: a model whose vector is not known.
+
+    >>> found = similar(model, "The bill was paid late.", "Payment was delayed.", chance=False)
+    >>> found["similarity"].dims, found["interaction"].sizes["pair"]
+    (('input',), 20)
+    """
+    before = prompt if isinstance(prompt, tuple) else (prompt, prompt)
+    readers = [
+        Reader(one, units, own, dimensions, batch_size)
+        for one, own in zip((model, second or model), before, strict=True)
+    ]
+    embedder = readers[0].embedder
+    documents = [b] if isinstance(b, str) else list(b)
+    if not documents:
+        raise InputError("b: expected a text, found none")
+    query = readers[0].text(a, "a")
+    texts = [
+        readers[1].text(one, "b" if isinstance(b, str) else f"b[{n}]") for n, one in enumerate(documents)
+    ]
+    whole, wholes = (
+        reader.without([(one.tokens, np.zeros(len(one.tokens), np.bool_)) for one in some])
+        for reader, some in zip(readers, ([query], texts), strict=True)
+    )
+    near = embedder.near(whole, wholes)[0]
+    ranked: list[int] = near.argsort(descending=True, stable=True).tolist()
+    pairs = [Pair(readers, (query, texts[place]), (whole[0], wholes[place])) for place in ranked[:top]]
+    if isinstance(units, str) and (
+        max(map(len, (query.tokens, *(texts[n].tokens for n in ranked[:top])))) <= SHORT
+        if chance is None
+        else chance
+    ):
+        lines = [str(one.text) for one in builtin(pack=None)] if background is None else background
+        for pair in pairs:
+            pair.compare(lines)
+    result = _dataset(pairs, delete=delete)
+    if not isinstance(b, str):
+        result = result.assign_coords(
+            document=ranked, document_text=("document", [documents[place] for place in ranked])
+        ).assign(ranked=("document", near[ranked].numpy()))
+    meta = {
+        "model": described(model, ())["model"],
+        "vector": embedder.about,
+        "similarity": embedder.similarity,
+        "prompts": [reader.before for reader in readers],
+        "units": units if isinstance(units, str) else [*map(str, units)],
+        "background": len(pairs[0].others[0]),
+        "command": COMMAND.get(),
+    }
+    return result.assign_attrs(describe(meta))
+
+
+class Pair:
+    """Two texts, each whole and without each of its units.
+
+    Attributes:
+        sides: A and B.
+        near: how near all vectors of A and B are, the whole ones first, ``[unit of A + 1, unit of B + 1]``.
+        others: the same where unrelated texts stand in the place of B, and of A.
+    """
+
+    def __init__(
+        self, readers: Sequence[Reader], prompts: Sequence[Prompt], wholes: Sequence[Tensor]
+    ) -> None:
+        self.readers, self.others = readers, ([], [])
+        self.sides = [
+            reader.read([one], other)[0]
+            for reader, one, other in zip(readers, prompts, reversed(wholes), strict=True)
+        ]
+        self.near = self._near(*self.sides)
+        self.others: tuple[list[Floats], list[Floats]] = ([], [])
+
+    def _near(self, a: Read, b: Read) -> Floats:
+        rows = [torch.cat([one.whole[None], one.without]) for one in (a, b)]
+        return self.readers[0].embedder.near(*rows).numpy()
+
+    def compare(self, lines: Sequence[str]) -> None:
+        """Put unrelated texts of the same length in the place of each text."""
+        (a, b), (of_a, of_b) = self.sides, self.readers
+        texts = [
+            reader.read([reader.text(text, "background") for text in alike(lines, one.prompt)])
+            for reader, one in ((of_b, b), (of_a, a))
+        ]
+        self.others = ([self._near(a, one) for one in texts[0]], [self._near(one, b) for one in texts[1]])
+
+    def figures(self, *, delete: bool) -> dict[str, Any]:
+        """What each unit does, and each pair of units."""
+        near = self.near
+        pairs = together(near)
+        lost = [functional.normalize(one.whole - one.without, dim=-1) for one in self.sides]
+        by_row, by_column = ([together(one) for one in some] for some in self.others)
+        p = [_share(pairs, [np.abs(one).max(1)[:, None] for one in by_row])]
+        p += [_share(pairs, [np.abs(one).max(0)[None] for one in by_column])]
+        q = [_share(pairs, [np.abs(one).max() for one in some]) for some in (by_row, by_column)]
+        made = {"pairs": [pairs, (lost[0] @ lost[1].mT).numpy(), np.maximum(*p), np.maximum(*q)]}
+        bar = made["pairs"][3] <= LEVEL if by_row else pairs >= max(BAR * pairs.max(), 0)
+        hidden = [np.zeros(len(one.prompt.tokens), np.bool_) for one in self.sides]
+        deleted: list[Floats] = []
+        for side, (one, reader) in enumerate(zip(self.sides, self.readers, strict=True)):
+            effects = near[0, 0] - (near[1:, 0] if side == 0 else near[0, 1:])
+            others = [one[0, 0] - (one[1:, 0] if side == 0 else one[0, 1:]) for one in self.others[side]]
+            figures = [
+                effects,
+                _share(effects, others),
+                _share(effects, [np.abs(one).max() for one in others]),
+            ]
+            deleted.append(np.full(len(effects), np.nan))
+            if delete:
+                gone = reader.without([(one.prompt.tokens, unit.tokens) for unit in one.units], delete=True)
+                deleted[-1] = near[0, 0] - self._towards(gone, side)
+            made["ab"[side]] = [*figures, deleted[-1]]
+            for unit in np.flatnonzero(bar.any(1 - side)):
+                hidden[side] |= one.units[unit].tokens
+        left = [
+            reader.without([(one.prompt.tokens, row)])
+            for reader, one, row in zip(self.readers, self.sides, hidden, strict=True)
+        ]
+        unrelated = [one[0, 0] for some in self.others for one in some]
+        ranks = [agreement(np.concatenate([made[side][0] for side in "ab"]), np.concatenate(deleted))]
+        made["input"] = [
+            near[0, 0],
+            np.mean(np.array(unrelated) < near[0, 0]) if unrelated else np.nan,
+            float(self.readers[0].embedder.near(*left)) if bar.any() else np.nan,
+            *ranks,
+        ]
+        return made
+
+    def _towards(self, vectors: Tensor, side: int) -> Floats:
+        """How near vectors of a side are to the other text."""
+        other = self.sides[1 - side].whole[None]
+        return self.readers[0].embedder.near(vectors, other)[:, 0].numpy()
+
+
+def together(near: Floats) -> Floats:
+    """What each unit of A and each of B give only together, of how near all vectors are."""
+    return near[0, 0] - near[1:, :1] - near[:1, 1:] + near[1:, 1:]
+
+
+def alike(lines: Sequence[str], prompt: Prompt) -> list[str]:
+    """Unrelated texts about as long as one: lines that are joined, or cut behind a word."""
+    length = len(prompt.text.strip())
+    starts = np.unique(np.linspace(0, len(lines) - 1, BACKGROUND).round().astype(int)).tolist()
+    texts: list[str] = []
+    for start in starts:
+        text, at = lines[start], start
+        while len(text) < 0.8 * length:
+            at = (at + 1) % len(lines)
+            text = f"{text} {lines[at]}"
+        end = text.find(" ", length)
+        texts.append(text if end < 0 or len(text) < 1.25 * length else text[:end])
+    return texts
+
+
+def _share(figures: Floats, others: Sequence[Floats]) -> Floats:
+    """Of each figure the share of unrelated texts of which one is as large, itself among them; NaN without any."""
+    if not others:
+        return np.full(figures.shape, np.nan)
+    sizes = np.abs(figures)
+    return (1 + sum((np.abs(one) >= sizes).astype(int) for one in others)) / (1 + len(others))
+
+
+UNIT = ("effect", "p", "q", "deleted")
+PAIR = ("interaction", "direction", "p_pair", "q_pair")
+INPUT = ("similarity", "percentile", "left", "agreement")
+
+
+def _dataset(pairs: Sequence[Pair], *, delete: bool) -> xr.Dataset:
+    figures = [pair.figures(delete=delete) for pair in pairs]
+    units = [
+        (number, "ab"[side], place, unit)
+        for number, pair in enumerate(pairs)
+        for side in (0, 1)
+        for place, unit in enumerate(pair.sides[side].units)
+    ]
+    places = [np.indices(one["pairs"][0].shape).reshape(2, -1) for one in figures]
+    made: dict[str, Any] = {
+        name: ("unit", np.concatenate([one[side][n] for one in figures for side in "ab"]))
+        for n, name in enumerate(UNIT)
+    }
+    made |= {
+        name: ("pair", np.concatenate([one["pairs"][n].ravel() for one in figures]))
+        for n, name in enumerate(PAIR)
+    }
+    made |= {name: ("input", [float(one["input"][n]) for one in figures]) for n, name in enumerate(INPUT)}
+    coords = {
+        **{
+            f"text_{'ab'[side]}": ("input", [pair.sides[side].prompt.text.strip() for pair in pairs])
+            for side in (0, 1)
+        },
+        "input_of": ("unit", [number for number, *_ in units]),
+        "side": ("unit", [side for _, side, *_ in units]),
+        "number": ("unit", [place for *_, place, _ in units]),
+        **{
+            name: ("unit", [getattr(unit, name) for *_, unit in units])
+            for name in ("level", "text", "start", "end", "parent")
+        },
+        "input_of_pair": ("pair", np.repeat(range(len(pairs)), [one.shape[1] for one in places])),
+        **{f"unit_{'ab'[side]}": ("pair", np.concatenate([one[side] for one in places])) for side in (0, 1)},
+    }
+    return xr.Dataset(made, {"input": range(len(pairs)), **coords})
