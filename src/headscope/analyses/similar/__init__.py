@@ -1,12 +1,21 @@
 """Why two texts, read apart, are near."""
 
 from headscope.analyses.record import Analysis
+from headscope.core.saving import TABLES
 
 ANALYSIS = Analysis(
     name="similar",
     order=125,
     function="run:similar",
+    command="similar",
+    help="Why are two texts near that are read apart? Words and pairs of words. Not two texts read together: view.",
+    heading="Why",
+    positions={"A": "A text, or a query.", "B": "Another text; or give --in."},
+    named={"in_": "in", "show": "", "chance": ""},
+    metavars={"second": "MODEL", "units": "UNITS"},
+    output=(".parquet, .csv, .json or .tex of the table, a row a unit; .nc of all.", (*TABLES, ".nc")),
     axis="interaction",
-    table="statistics:table",
     section="section:section",
+    table="statistics:table",
+    files={"pairs": "command:save_pairs"},
 )

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from headscope.analyses.result import returns_result
+from headscope.analyses.similar.statistics import passing
 from headscope.analyses.why.given import read
 from headscope.analyses.why.spans import Prompt, Source, Spans, Stretch, cut
 from headscope.analyses.why.statistics import agreement
@@ -30,17 +31,11 @@ from headscope.runs.options import COMMAND
 FEW = 3
 """Of units in one another, those in so many of the largest are measured."""
 
-BACKGROUND = 64
+BACKGROUND = 40
 """So many unrelated texts stand beside each text."""
 
 SHORT = 64
 """Texts of so many tokens are compared with unrelated ones unless it is said."""
-
-LEVEL = 0.05
-"""The q of pairs that make two texts near."""
-
-BAR = 0.5
-"""Without chance, pairs of at least this share of the largest interaction are what makes two texts near."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +151,7 @@ def similar(
     chance: bool | None = None,
     delete: bool = False,
     dimensions: Count | None = None,
-    top: Count = 2,
+    show: Count = 5,
     batch_size: Count = 32,
 ) -> xr.Dataset:
     """Why are two texts near that are read apart? What each word does to their similarity, and each pair of words.
@@ -176,7 +171,7 @@ def similar(
         model: from `headscope.load`. Its vector is what sentence-transformers makes, of the object that was given or of
             the files beside the weights; of a model without these the mean of the last hidden states.
         a: a text, or a query.
-        b: another text; or several documents: these are ranked, and the first `top` explained.
+        b: another text; or several documents: these are ranked, and the first two explained.
         units: what texts are cut into, as in `headscope.why`. Of several, such as ``["sentence", "word"]``, the smaller
             are measured in the three largest alone.
         second: another model that reads B, of two towers.
@@ -186,12 +181,12 @@ def similar(
         chance: compare with unrelated texts; by default where all texts have at most 64 tokens.
         delete: also the effects where units are not in the text at all; positions move then.
         dimensions: of the vector that are kept (Matryoshka).
-        top: documents that are explained.
+        show: documents that are ranked, of which the first two are explained.
         batch_size: inputs that run at once.
 
     Returns:
         A dataset over ``(input)``: ``similarity``, ``percentile``, ``left`` (the similarity where all units above the
-        bar are hidden); over ``(unit)`` ``effect``, ``p``, ``q``, ``deleted``; over ``(pair)`` ``interaction``,
+        bar are hidden); over ``(unit)`` ``unit_effect``, ``p``, ``q``, ``deleted``; over ``(pair)`` ``interaction``,
         ``direction``, ``p_pair``, ``q_pair``; of several documents over ``(document)`` ``ranked``. Its table has a row
         a unit, `headscope.analyses.similar.statistics.pairs` one a pair.
 
@@ -221,10 +216,10 @@ def similar(
         for reader, some in zip(readers, ([query], texts), strict=True)
     )
     near = embedder.near(whole, wholes)[0]
-    ranked: list[int] = near.argsort(descending=True, stable=True).tolist()
-    pairs = [Pair(readers, (query, texts[place]), (whole[0], wholes[place])) for place in ranked[:top]]
+    ranked: list[int] = near.argsort(descending=True, stable=True)[:show].tolist()
+    pairs = [Pair(readers, (query, texts[place]), (whole[0], wholes[place])) for place in ranked[:2]]
     if isinstance(units, str) and (
-        max(map(len, (query.tokens, *(texts[n].tokens for n in ranked[:top])))) <= SHORT
+        max(map(len, (query.tokens, *(texts[n].tokens for n in ranked[:2])))) <= SHORT
         if chance is None
         else chance
     ):
@@ -291,7 +286,7 @@ class Pair:
         p += [_share(pairs, [np.abs(one).max(0)[None] for one in by_column])]
         q = [_share(pairs, [np.abs(one).max() for one in some]) for some in (by_row, by_column)]
         made = {"pairs": [pairs, (lost[0] @ lost[1].mT).numpy(), np.maximum(*p), np.maximum(*q)]}
-        bar = made["pairs"][3] <= LEVEL if by_row else pairs >= max(BAR * pairs.max(), 0)
+        bar = passing(pairs, made["pairs"][3])
         hidden = [np.zeros(len(one.prompt.tokens), np.bool_) for one in self.sides]
         deleted: list[Floats] = []
         for side, (one, reader) in enumerate(zip(self.sides, self.readers, strict=True)):
@@ -357,7 +352,7 @@ def _share(figures: Floats, others: Sequence[Floats]) -> Floats:
     return (1 + sum((np.abs(one) >= sizes).astype(int) for one in others)) / (1 + len(others))
 
 
-UNIT = ("effect", "p", "q", "deleted")
+UNIT = ("unit_effect", "p", "q", "deleted")
 PAIR = ("interaction", "direction", "p_pair", "q_pair")
 INPUT = ("similarity", "percentile", "left", "agreement")
 

@@ -1,0 +1,86 @@
+"""What is said of why texts are near."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from headscope.analyses.similar import statistics
+from headscope.core.escapes import beginning
+from headscope.measures.dataset import description
+from headscope.views.blocks import Block, rows_of
+from headscope.views.digits import fixed, signed
+
+COLUMNS = (
+    "interaction: what two words give only together; direction: whether the absence of each moves its text's vector "
+    "alike; effect: what\nthe similarity loses without the word; p, q: the share of unrelated texts of the same length "
+    "where this word, or any, does as much"
+)
+"""What the columns are."""
+
+MOST = 8
+"""So many pairs of words are listed."""
+
+
+def section(result: xr.Dataset) -> list[str | Block]:
+    """The pairs of words that make two texts near, what each word does, and whether unrelated texts do as much."""
+    about = description(result)
+    lines: list[str | Block] = []
+    if "ranked" in result:
+        ranks: Any = statistics.ranked(result)
+        ranks["text"] = [beginning(text, 70) for text in ranks["text"]]
+        lines += rows_of(ranks, of="similar")
+    units: Any = statistics.table(result)
+    every: Any = statistics.pairs(result)
+    for number in result["input"].values.tolist()[: 2 if "ranked" in result else 1]:
+        of_pairs, of_units = (
+            frame[frame["input"] == number].drop(columns="input") for frame in (every, units)
+        )
+        lines.append(sentence(result, number))
+        hidden = ["unit_a", "unit_b", *(["p", "q"] if of_pairs["q"].isna().all() else [])]
+        first = of_pairs.reindex(
+            of_pairs["interaction"].abs().sort_values(ascending=False, kind="stable").index
+        )
+        lines += rows_of(first.head(MOST), of="similar", dropped=hidden)
+        gone = [name for name in ("p", "q", "deleted") if of_units[name].isna().all()]
+        largest = of_units.reindex(of_units["effect"].abs().sort_values(ascending=False, kind="stable").index)
+        lines += rows_of(largest.head(MOST), of="similar", dropped=["unit", *gone])
+    if "ranked" in result and result.sizes["input"] > 1:
+        lines.append(rather(result))
+    made = f"vector: {about['vector']}"
+    before = [text for text in dict.fromkeys(about["prompts"]) if text]
+    return [*lines, COLUMNS, made + (f"; prompts {', '.join(map(repr, before))}" if before else "")]
+
+
+def sentence(result: xr.Dataset, number: int = 0) -> str:
+    """How near two texts are, whether that is news, and what is left without what passes."""
+    about, one = description(result), result.sel(input=number)
+    kind = {"dot": "dot product", "euclidean": "distance", "manhattan": "distance"}.get(
+        about["similarity"], "cosine"
+    )
+    value, left, share = (float(one[name]) for name in ("similarity", "left", "percentile"))
+    said = f"{kind} {fixed(abs(value) if kind == 'distance' else value, 3)}, read apart"
+    if np.isfinite(share):
+        said += f"; {fixed(100 * share, 0)} % of unrelated texts of this length are less near"
+    q = result["q_pair"].values[result["input_of_pair"].values == number]
+    if np.isfinite(q).any() and not (q <= statistics.LEVEL).any():
+        return f"{said}. No pair of words does more than in unrelated texts: the two are near as most texts are here"
+    if np.isfinite(left):
+        said += f"; {fixed(left, 3)} without the words of the pairs that pass"
+    if np.isfinite(agreement := float(one["agreement"])):
+        said += f"; hidden and deleted words agree by {fixed(agreement, 2)} (rank correlation)"
+    return said
+
+
+def rather(result: xr.Dataset) -> str:
+    """Which words of the query put the first document before the second."""
+    units = statistics.table(result)
+    first, second = (
+        units[(units["input"] == number) & (units["side"] == "a")].set_index("unit") for number in (0, 1)
+    )
+    change: Any = (first["effect"] - second["effect"]).sort_values(key=np.abs, ascending=False, kind="stable")
+    named = ", ".join(f"{first['text'][unit]} {signed(value, 3)}" for unit, value in change.head(4).items())
+    near = result["similarity"].values
+    return f"the first before the second, by {fixed(near[0] - near[1], 3)}: words of the query give {named}"
