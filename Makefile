@@ -62,6 +62,7 @@ clean:
 
 .venv/tools: .venv/lm
 	$(PIP) -c constraints.txt --group test --group docs
+	$(PIP) -c constraints.txt --no-deps --target .venv/sentences sentence-transformers scikit-learn joblib threadpoolctl
 	touch $@
 
 .venv/npm: .venv/tools frontend/package-lock.json

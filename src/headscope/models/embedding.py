@@ -69,7 +69,7 @@ class Embedder:
 
     def read(self, text: str, before: str = "") -> Tokens:
         """The tokens of a text behind its prompt, up to as many as are read."""
-        tokens = encode.encode(cast("Any", self.model.tokenizer), before + text)
+        tokens = encode.encode(self.model.tokenizer, before + text)
         if self.most is None or len(tokens) <= self.most:
             return tokens
         special = tokens.special
@@ -155,7 +155,7 @@ def embedder(model: Model) -> Embedder:
         kind, path = str(one["type"]).rpartition(".")[2], str(one["path"])
         if kind in _TRANSFORMER:
             continue
-        config = _json(model, "config.json", path) or {}
+        config: dict[str, Any] = _json(model, "config.json", path) or {}
         if kind == "Pooling":
             steps.append(_pooling(config))
             about.append(" and ".join(_modes(config)))
@@ -173,8 +173,9 @@ def embedder(model: Model) -> Embedder:
             )
     first = next((str(one["path"]) for one in listed if str(one["type"]).endswith(_TRANSFORMER)), "")
     names = ("sentence_bert_config.json", "sentence_roberta_config.json", "sentence_xlnet_config.json")
-    read: dict[str, Any] = next((found for name in names if (found := _json(model, name, first))), {})
-    said = _json(model, "config_sentence_transformers.json") or {}
+    none: dict[str, Any] = {}
+    read: dict[str, Any] = next((found for name in names if (found := _json(model, name, first))), none)
+    said: dict[str, Any] = _json(model, "config_sentence_transformers.json") or none
     return _made(model, steps, about, said, read.get("max_seq_length"), pools_prompt)
 
 
@@ -203,13 +204,13 @@ def _made(
         raise ModelError(
             f"{model.name}: expected a similarity of {', '.join(get_args(Similarity))}, found {similarity!r}"
         )
+    prompts: dict[str, str | None] = said.get("prompts") or {}
     limits = [limit for limit in (most, model.max_length) if isinstance(limit, int)]
-    prompts = {name: text or "" for name, text in (said.get("prompts") or {}).items()}
     return Embedder(
         model,
         steps,
         ", then ".join(about),
-        prompts,
+        {name: text or "" for name, text in prompts.items()},
         said.get("default_prompt_name"),
         similarity,
         min(limits, default=None),

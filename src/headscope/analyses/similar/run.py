@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -124,7 +124,9 @@ class Reader:
             [(one.tokens, row) for one, rows in zip(prompts, hidden, strict=True) for row in rows]
         )
         own = torch.split(vectors, [len(rows) for rows in hidden])
-        return [Read(*each, rows[0], rows[1:]) for *each, rows in zip(prompts, cuts, own, strict=True)]
+        return [
+            Read(one, units, rows[0], rows[1:]) for one, units, rows in zip(prompts, cuts, own, strict=True)
+        ]
 
     def without(self, inputs: Sequence[tuple[Tokens, Any]], *, delete: bool = False) -> Tensor:
         """The vectors of tokens where some are hidden from all others and not pooled, or are not there."""
@@ -216,7 +218,7 @@ def similar(
         for reader, some in zip(readers, ([query], texts), strict=True)
     )
     near = embedder.near(whole, wholes)[0]
-    ranked: list[int] = near.argsort(descending=True, stable=True)[:show].tolist()
+    ranked: list[int] = cast("Any", near.argsort(descending=True, stable=True)[:show]).tolist()
     pairs = [Pair(readers, (query, texts[place]), (whole[0], wholes[place])) for place in ranked[:2]]
     if isinstance(units, str) and (
         max(map(len, (query.tokens, *(texts[n].tokens for n in ranked[:2])))) <= SHORT
@@ -226,7 +228,7 @@ def similar(
         lines = [str(one.text) for one in builtin(pack=None)] if background is None else background
         for pair in pairs:
             pair.compare(lines)
-    result = _dataset(pairs, delete=delete)
+    result: Any = _dataset(pairs, delete=delete)
     if not isinstance(b, str):
         result = result.assign_coords(
             document=ranked, document_text=("document", [documents[place] for place in ranked])
@@ -302,7 +304,7 @@ class Pair:
                 gone = reader.without([(one.prompt.tokens, unit.tokens) for unit in one.units], delete=True)
                 deleted[-1] = near[0, 0] - self._towards(gone, side)
             made["ab"[side]] = [*figures, deleted[-1]]
-            for unit in np.flatnonzero(bar.any(1 - side)):
+            for unit in np.flatnonzero(bar.any(1 - side)).tolist():
                 hidden[side] |= one.units[unit].tokens
         left = [
             reader.without([(one.prompt.tokens, row)])
@@ -332,7 +334,7 @@ def together(near: Floats) -> Floats:
 def alike(lines: Sequence[str], prompt: Prompt) -> list[str]:
     """Unrelated texts about as long as one: lines that are joined, or cut behind a word."""
     length = len(prompt.text.strip())
-    starts = np.unique(np.linspace(0, len(lines) - 1, BACKGROUND).round().astype(int)).tolist()
+    starts: list[int] = np.unique(np.linspace(0, len(lines) - 1, BACKGROUND).round().astype(int)).tolist()
     texts: list[str] = []
     for start in starts:
         text, at = lines[start], start
@@ -349,7 +351,7 @@ def _share(figures: Floats, others: Sequence[Floats]) -> Floats:
     if not others:
         return np.full(figures.shape, np.nan)
     sizes = np.abs(figures)
-    return (1 + sum((np.abs(one) >= sizes).astype(int) for one in others)) / (1 + len(others))
+    return np.mean([np.ones(figures.shape), *(np.abs(one) >= sizes for one in others)], 0)
 
 
 UNIT = ("unit_effect", "p", "q", "deleted")
@@ -359,13 +361,14 @@ INPUT = ("similarity", "percentile", "left", "agreement")
 
 def _dataset(pairs: Sequence[Pair], *, delete: bool) -> xr.Dataset:
     figures = [pair.figures(delete=delete) for pair in pairs]
+    shapes: list[tuple[int, int]] = [one["pairs"][0].shape for one in figures]
     units = [
         (number, "ab"[side], place, unit)
         for number, pair in enumerate(pairs)
         for side in (0, 1)
         for place, unit in enumerate(pair.sides[side].units)
     ]
-    places = [np.indices(one["pairs"][0].shape).reshape(2, -1) for one in figures]
+    places: list[Any] = [np.indices(shape).reshape(2, -1) for shape in shapes]
     made: dict[str, Any] = {
         name: ("unit", np.concatenate([one[side][n] for one in figures for side in "ab"]))
         for n, name in enumerate(UNIT)
@@ -375,7 +378,7 @@ def _dataset(pairs: Sequence[Pair], *, delete: bool) -> xr.Dataset:
         for n, name in enumerate(PAIR)
     }
     made |= {name: ("input", [float(one["input"][n]) for one in figures]) for n, name in enumerate(INPUT)}
-    coords = {
+    coords: dict[str, Any] = {
         **{
             f"text_{'ab'[side]}": ("input", [pair.sides[side].prompt.text.strip() for pair in pairs])
             for side in (0, 1)
@@ -387,7 +390,7 @@ def _dataset(pairs: Sequence[Pair], *, delete: bool) -> xr.Dataset:
             name: ("unit", [getattr(unit, name) for *_, unit in units])
             for name in ("level", "text", "start", "end", "parent")
         },
-        "input_of_pair": ("pair", np.repeat(range(len(pairs)), [one.shape[1] for one in places])),
+        "input_of_pair": ("pair", np.repeat(range(len(pairs)), [rows * columns for rows, columns in shapes])),
         **{f"unit_{'ab'[side]}": ("pair", np.concatenate([one[side] for one in places])) for side in (0, 1)},
     }
     return xr.Dataset(made, {"input": range(len(pairs)), **coords})

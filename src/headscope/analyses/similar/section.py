@@ -66,7 +66,8 @@ def sentence(result: xr.Dataset, number: int = 0) -> str:
         said += f"; {fixed(100 * share, 0)} % of unrelated texts of this length are less near"
     q = result["q_pair"].values[result["input_of_pair"].values == number]
     if np.isfinite(q).any() and not (q <= statistics.LEVEL).any():
-        return f"{said}. No pair of words does more than in unrelated texts: the two are near as most texts are here"
+        near = ": these two are near as most texts are here" if share < 1 - statistics.LEVEL else ""
+        return f"{said}. No pair of words does more than in unrelated texts{near}"
     if np.isfinite(left):
         said += f"; {fixed(left, 3)} without the words of the pairs that pass"
     if np.isfinite(agreement := float(one["agreement"])):
@@ -76,7 +77,7 @@ def sentence(result: xr.Dataset, number: int = 0) -> str:
 
 def rather(result: xr.Dataset) -> str:
     """Which words of the query put the first document before the second."""
-    units = statistics.table(result)
+    units: Any = statistics.table(result)
     first, second = (
         units[(units["input"] == number) & (units["side"] == "a")].set_index("unit") for number in (0, 1)
     )

@@ -20,7 +20,14 @@ BAR = 0.5
 def table(result: xr.Dataset) -> pd.DataFrame:
     """One row a unit: ``input, side (a or b), unit, level, text, effect, p, q, deleted``."""
     names = {"input": "input_of", "side": "side", "unit": "number"}
-    names |= {"level": "level", "text": "text", "effect": "unit_effect", "p": "p", "q": "q", "deleted": "deleted"}
+    names |= {
+        "level": "level",
+        "text": "text",
+        "effect": "unit_effect",
+        "p": "p",
+        "q": "q",
+        "deleted": "deleted",
+    }
     return pd.DataFrame({name: result[of].values for name, of in names.items()})
 
 
@@ -30,7 +37,8 @@ def pairs(result: xr.Dataset) -> pd.DataFrame:
     ``input, unit_a, unit_b, text_a, text_b, interaction, direction, p, q``, and whether each is the other's best by
     either: ``by_interaction``, ``by_direction``.
     """
-    units: Any = table(result).set_index(["input", "side", "unit"])["text"]
+    rows: Any = table(result)
+    units: Any = rows.set_index(["input", "side", "unit"])["text"]
     names = {"input": "input_of_pair", "unit_a": "unit_a", "unit_b": "unit_b"}
     frame: Any = pd.DataFrame({name: result[of].values for name, of in names.items()})
     for side in "ab":

@@ -1,0 +1,56 @@
+"""Vectors of texts are those that sentence-transformers makes of the same files."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import headscope as hs
+from headscope.analyses.similar.run import Reader
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[2]
+LIBRARY = Path(sys.prefix) / "sentences"
+"""Where `make` puts sentence-transformers: what it needs would slow transformers down elsewhere."""
+
+TEXTS = ["The invoice was paid three weeks late.", "Payment of the bill was delayed.", "Who?"]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if not LIBRARY.exists() and not os.environ.get("CI"):
+        pytest.skip(f"{LIBRARY}: no sentence-transformers there; make puts it there")
+    folder = tmp_path_factory.mktemp("models")
+    path = os.pathsep.join([str(ROOT / "src"), str(ROOT), str(LIBRARY)])
+    script = [sys.executable, str(Path(__file__).with_name("sentences.py")), str(folder)]
+    subprocess.run(script, check=True, env={**os.environ, "PYTHONPATH": path}, capture_output=True)
+    return folder
+
+
+KINDS = (
+    "mean", "cls", "max", "mean_sqrt_len_tokens", "weightedmean", "lasttoken", "left", "dense", "prompts", "instructed",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_vector_is_that_of_sentence_transformers(kind: str, made: Path) -> None:
+    """Of texts in a batch, and of one of which a token is hidden and not pooled; to some units in the last place."""
+    wanted = np.load(made / "vectors.npz")
+    reader = Reader(hs.load(str(made / kind)), "token", None, None, 2)
+    prompts = [reader.text(text, "a") for text in TEXTS]
+    close = {"rtol": 1e-6, "atol": 16 * torch.finfo(torch.float32).eps * np.abs(wanted[kind]).max()}
+    plain = [(one.tokens, np.zeros(len(one.tokens), np.bool_)) for one in prompts]
+    np.testing.assert_allclose(reader.without(plain), wanted[kind], **close)
+    np.testing.assert_allclose(wanted[f"{kind}-object"], wanted[kind], **close)
+    for place in (3, 5):
+        hidden = np.arange(len(prompts[0].tokens)) == place
+        found = reader.without([(prompts[0].tokens, hidden)])
+        np.testing.assert_allclose(found, wanted[f"{kind}-{place}"], **close)
+        assert not np.allclose(found, wanted[kind][:1], **close)
