@@ -15,7 +15,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Pooling, Transformer
 
 import headscope as hs
-from headscope.analyses.similar.run import Reader
+from headscope.analyses.similar.run import TextReader
 from tests.helpers.small_models import save_bert, save_llama
 from tests.helpers.small_tokenizers import demo, roberta
 
@@ -60,7 +60,7 @@ if __name__ == "__main__":
     for name, model in kinds(folder).items():
         model.save(str(folder / name))
         vectors[name] = model.encode(TEXTS)
-        reader = Reader(hs.load(model), "token", None, None, 2)
+        reader = TextReader(hs.load(model), "token", None, None, 2)
         plain = [
             (one, np.zeros(len(one), np.bool_)) for one in (reader.text(text, "a").tokens for text in TEXTS)
         ]

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import headscope as hs
-from headscope.analyses.similar.run import Reader
+from headscope.analyses.similar.run import TextReader
 
 pytestmark = pytest.mark.slow
 
@@ -43,7 +43,7 @@ KINDS = (
 def test_the_vector_is_that_of_sentence_transformers(kind: str, made: Path) -> None:
     """Of texts in a batch, and of one of which a token is hidden and not pooled; to some units in the last place."""
     wanted = np.load(made / "vectors.npz")
-    reader = Reader(hs.load(str(made / kind)), "token", None, None, 2)
+    reader = TextReader(hs.load(str(made / kind)), "token", None, None, 2)
     prompts = [reader.text(text, "a") for text in TEXTS]
     close = {"rtol": 1e-6, "atol": 16 * torch.finfo(torch.float32).eps * np.abs(wanted[kind]).max()}
     plain = [(one.tokens, np.zeros(len(one.tokens), np.bool_)) for one in prompts]

@@ -16,7 +16,7 @@ from headscope.core.lazy import module
 from headscope.core.tokens import Tokens
 from headscope.errors import ModelError, RefusedError
 from headscope.models import encode
-from headscope.models.model import Model, uncached
+from headscope.models.model import Model
 
 Similarity = Literal["cosine", "dot", "euclidean", "manhattan"]
 """How near two vectors are; of distances, less 0 is nearer."""
@@ -75,37 +75,6 @@ class Embedder:
         special = tokens.special
         tail = len(tokens) - 1 - max(place for place, one in enumerate(special) if not one)
         return tokens.take([*range(self.most - tail), *range(len(tokens) - tail, len(tokens))])  # pyright: ignore[reportArgumentType]
-
-    def vectors(
-        self, inputs: Sequence[Tokens], keep: Sequence[Tensor], prompt: int, batch_size: int
-    ) -> Tensor:
-        """The vector of each input, ``[input dimension]``, in double precision.
-
-        Args:
-            inputs: tokens.
-            keep: of each the tokens that are seen and pooled.
-            prompt: so many tokens of each are those of its prompt.
-            batch_size: inputs that run at once.
-        """
-        from headscope.attention.one import running
-        from headscope.attention.recording import evaluating
-
-        order = sorted(range(len(inputs)), key=lambda place: len(inputs[place]))
-        made: dict[int, Tensor] = {}
-        reader: Any = self.model.backbone
-        with torch.no_grad(), evaluating(self.model.module):
-            for start in range(0, len(order), batch_size):
-                some = order[start : start + batch_size]
-                ready = dict(self.model.inputs([inputs[place] for place in some]))
-                mask = torch.zeros_like(ready["input_ids"])
-                for row, place in enumerate(some):
-                    mask[row, : len(keep[place])] = keep[place].to(mask)
-                ready["attention_mask"] = mask
-                with running(self.model, ready):
-                    output = reader(**ready, **uncached(reader), output_hidden_states=True)
-                vectors = self.pooled(output, mask, prompt)
-                made |= dict(zip(some, vectors.double().cpu(), strict=True))
-        return torch.stack([made[place] for place in range(len(inputs))])
 
     def pooled(self, output: Any, mask: Tensor, prompt: int = 0) -> Tensor:
         """The vectors of a batch, of what its transformer returned."""

@@ -17,6 +17,8 @@ from headscope.analyses.similar.statistics import passing
 from headscope.analyses.why.given import read
 from headscope.analyses.why.spans import Prompt, Source, Spans, Stretch, cut
 from headscope.analyses.why.statistics import agreement
+from headscope.attention.one import running
+from headscope.attention.recording import evaluating
 from headscope.core.arrays import Floats
 from headscope.core.tokens import Tokens
 from headscope.core.validation import Count, validated
@@ -25,6 +27,7 @@ from headscope.errors import InputError
 from headscope.measures.dataset import describe
 from headscope.models import Model
 from headscope.models.embedding import Embedder, embedder
+from headscope.models.model import uncached
 from headscope.runs.long import described
 from headscope.runs.options import COMMAND
 
@@ -39,7 +42,7 @@ SHORT = 64
 
 
 @dataclass(frozen=True, eq=False)
-class Read:
+class ReadText:
     """A text that was read whole, and once without each of its units.
 
     Attributes:
@@ -55,7 +58,7 @@ class Read:
     without: Tensor
 
 
-class Reader:
+class TextReader:
     """Reads texts whole and without parts.
 
     Args:
@@ -93,7 +96,7 @@ class Reader:
             texts, at = prompt.texts, len(prompt.text)
         return replace(prompt, texts=texts, parts={"part": [Stretch(first, at)]})
 
-    def read(self, prompts: Sequence[Prompt], near: Tensor | None = None) -> list[Read]:
+    def read(self, prompts: Sequence[Prompt], near: Tensor | None = None) -> list[ReadText]:
         """Each text whole, and without each of its units.
 
         Of units in one another the smaller are read in those alone that change most how `near` a vector it is.
@@ -112,10 +115,10 @@ class Reader:
                 break
             (more,) = self._read(prompts, [inner])
             first = [[*known, *inner]]
-            made = [Read(one.prompt, first[0], one.whole, torch.cat([one.without, more.without]))]
+            made = [ReadText(one.prompt, first[0], one.whole, torch.cat([one.without, more.without]))]
         return made
 
-    def _read(self, prompts: Sequence[Prompt], cuts: Sequence[Sequence[Source]]) -> list[Read]:
+    def _read(self, prompts: Sequence[Prompt], cuts: Sequence[Sequence[Source]]) -> list[ReadText]:
         hidden = [
             [np.zeros(len(prompt.tokens), np.bool_), *(unit.tokens for unit in units)]
             for prompt, units in zip(prompts, cuts, strict=True)
@@ -125,7 +128,8 @@ class Reader:
         )
         own = torch.split(vectors, [len(rows) for rows in hidden])
         return [
-            Read(one, units, rows[0], rows[1:]) for one, units, rows in zip(prompts, cuts, own, strict=True)
+            ReadText(one, units, rows[0], rows[1:])
+            for one, units, rows in zip(prompts, cuts, own, strict=True)
         ]
 
     def without(self, inputs: Sequence[tuple[Tokens, Any]], *, delete: bool = False) -> Tensor:
@@ -134,9 +138,22 @@ class Reader:
             inputs = [
                 (tokens.take(~hidden), np.zeros(int((~hidden).sum()), np.bool_)) for tokens, hidden in inputs
             ]
-        keep = [torch.as_tensor(~hidden) for _, hidden in inputs]
-        made = self.embedder.vectors([tokens for tokens, _ in inputs], keep, self._prompt, self._size)
-        return made[:, : self._dimensions]
+        order = sorted(range(len(inputs)), key=lambda place: len(inputs[place][0]))
+        made: dict[int, Tensor] = {}
+        model, reader = self.embedder.model, self.embedder.model.backbone
+        more = {**uncached(reader), "output_hidden_states": True}
+        with torch.no_grad(), evaluating(model.module):
+            for start in range(0, len(order), self._size):
+                some = order[start : start + self._size]
+                ready = dict(model.inputs([inputs[place][0] for place in some]))
+                seen = torch.zeros_like(ready["input_ids"])
+                for row, place in enumerate(some):
+                    seen[row, : len(inputs[place][1])] = torch.as_tensor(~inputs[place][1]).to(seen)
+                ready["attention_mask"] = seen
+                with running(model, ready):
+                    vectors = self.embedder.pooled(reader(**ready, **more), seen, self._prompt)
+                made |= dict(zip(some, vectors.double().cpu(), strict=True))
+        return torch.stack([made[place] for place in range(len(inputs))])[:, : self._dimensions]
 
 
 @returns_result
@@ -202,7 +219,7 @@ def similar(
     """
     before = prompt if isinstance(prompt, tuple) else (prompt, prompt)
     readers = [
-        Reader(one, units, own, dimensions, batch_size)
+        TextReader(one, units, own, dimensions, batch_size)
         for one, own in zip((model, second or model), before, strict=True)
     ]
     embedder = readers[0].embedder
@@ -219,7 +236,7 @@ def similar(
     )
     near = embedder.near(whole, wholes)[0]
     ranked: list[int] = cast("Any", near.argsort(descending=True, stable=True)[:show]).tolist()
-    pairs = [Pair(readers, (query, texts[place]), (whole[0], wholes[place])) for place in ranked[:2]]
+    pairs = [TextPair(readers, (query, texts[place]), (whole[0], wholes[place])) for place in ranked[:2]]
     if isinstance(units, str) and (
         max(map(len, (query.tokens, *(texts[n].tokens for n in ranked[:2])))) <= SHORT
         if chance is None
@@ -245,7 +262,7 @@ def similar(
     return result.assign_attrs(describe(meta))
 
 
-class Pair:
+class TextPair:
     """Two texts, each whole and without each of its units.
 
     Attributes:
@@ -255,7 +272,7 @@ class Pair:
     """
 
     def __init__(
-        self, readers: Sequence[Reader], prompts: Sequence[Prompt], wholes: Sequence[Tensor]
+        self, readers: Sequence[TextReader], prompts: Sequence[Prompt], wholes: Sequence[Tensor]
     ) -> None:
         self.readers, self.others = readers, ([], [])
         self.sides = [
@@ -265,7 +282,7 @@ class Pair:
         self.near = self._near(*self.sides)
         self.others: tuple[list[Floats], list[Floats]] = ([], [])
 
-    def _near(self, a: Read, b: Read) -> Floats:
+    def _near(self, a: ReadText, b: Read) -> Floats:
         rows = [torch.cat([one.whole[None], one.without]) for one in (a, b)]
         return self.readers[0].embedder.near(*rows).numpy()
 
@@ -359,7 +376,7 @@ PAIR = ("interaction", "direction", "p_pair", "q_pair")
 INPUT = ("similarity", "percentile", "left", "agreement")
 
 
-def _dataset(pairs: Sequence[Pair], *, delete: bool) -> xr.Dataset:
+def _dataset(pairs: Sequence[TextPair], *, delete: bool) -> xr.Dataset:
     figures = [pair.figures(delete=delete) for pair in pairs]
     shapes: list[tuple[int, int]] = [one["pairs"][0].shape for one in figures]
     units = [
