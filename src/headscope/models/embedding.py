@@ -143,44 +143,44 @@ def embedder(model: Model) -> Embedder:
     first = next((str(one["path"]) for one in listed if str(one["type"]).endswith(_TRANSFORMER)), "")
     names = ("sentence_bert_config.json", "sentence_roberta_config.json", "sentence_xlnet_config.json")
     none: dict[str, Any] = {}
-    read: dict[str, Any] = next((found for name in names if (found := _json(model, name, first))), none)
-    said: dict[str, Any] = _json(model, "config_sentence_transformers.json") or none
-    return _made(model, steps, about, said, read.get("max_seq_length"), pools_prompt)
+    read: dict[str, Any] = next((config for name in names if (config := _json(model, name, first))), none)
+    settings: dict[str, Any] = _json(model, "config_sentence_transformers.json") or none
+    return _made(model, steps, about, settings, read.get("max_seq_length"), pools_prompt)
 
 
 def _of_object(model: Model, sentences: Any) -> Embedder:
     steps = [part for part in sentences if not type(part).__name__.endswith(_TRANSFORMER)]
     pools_prompt = all(getattr(part, "include_prompt", True) for part in steps)
-    said = {
+    settings = {
         "prompts": sentences.prompts,
         "default_prompt_name": sentences.default_prompt_name,
         "similarity_fn_name": sentences.similarity_fn_name,
     }
     about = [type(part).__name__ for part in steps]
-    return _made(model, steps, about, said, sentences.max_seq_length, pools_prompt)
+    return _made(model, steps, about, settings, sentences.max_seq_length, pools_prompt)
 
 
 def _made(
     model: Model,
     steps: Sequence[Step],
     about: Sequence[str],
-    said: Mapping[str, Any],
+    settings: Mapping[str, Any],
     most: Any,
     pools_prompt: bool,
 ) -> Embedder:
-    similarity = said.get("similarity_fn_name") or "cosine"
+    similarity = settings.get("similarity_fn_name") or "cosine"
     if similarity not in get_args(Similarity):
         raise ModelError(
             f"{model.name}: expected a similarity of {', '.join(get_args(Similarity))}, found {similarity!r}"
         )
-    prompts: dict[str, str | None] = said.get("prompts") or {}
+    prompts: dict[str, str | None] = settings.get("prompts") or {}
     limits = [limit for limit in (most, model.max_length) if isinstance(limit, int)]
     return Embedder(
         model,
         steps,
         ", then ".join(about),
         {name: text or "" for name, text in prompts.items()},
-        said.get("default_prompt_name"),
+        settings.get("default_prompt_name"),
         similarity,
         min(limits, default=None),
         pools_prompt,
@@ -205,7 +205,7 @@ def _file(where: str, name: str, folder: str, revision: str | None) -> Path | No
     if Path(where).is_dir():
         path = Path(where, folder, name)
         return path if path.is_file() else None
-    found = module("transformers.utils").cached_file(
+    file = module("transformers.utils").cached_file(
         where,
         name,
         subfolder=folder,
@@ -214,7 +214,7 @@ def _file(where: str, name: str, folder: str, revision: str | None) -> Path | No
         _raise_exceptions_for_connection_errors=False,
         _raise_exceptions_for_gated_repo=False,
     )
-    return None if found is None else Path(found)
+    return None if file is None else Path(file)
 
 
 def _modes(config: Mapping[str, Any]) -> list[str]:

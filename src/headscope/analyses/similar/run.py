@@ -282,7 +282,7 @@ class TextPair:
         self.near = self._near(*self.sides)
         self.others: tuple[list[Floats], list[Floats]] = ([], [])
 
-    def _near(self, a: ReadText, b: Read) -> Floats:
+    def _near(self, a: ReadText, b: ReadText) -> Floats:
         rows = [torch.cat([one.whole[None], one.without]) for one in (a, b)]
         return self.readers[0].embedder.near(*rows).numpy()
 
