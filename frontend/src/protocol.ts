@@ -511,6 +511,51 @@ export interface SourcesPayload {
 }
 
 /**
+ * A unit of a text that was read apart: what the similarity loses without it, and q (None: not measured).
+ */
+export interface NearUnit {
+  level: string;
+  text: string;
+  effect: number | null;
+  q: number | null;
+}
+
+/**
+ * Two texts read apart: units of A and B, and of each two the interaction and its q, ``[unit of A, unit of B]``.
+ */
+export interface NearTexts {
+  name: string;
+  similarity: number | null;
+  says: string;
+  units: NearUnit[][];
+  interactions: ((number | null)[])[];
+  q: ((number | null)[])[];
+}
+
+/**
+ * Which of several documents is shown, units of which `level`, and the pinned unit: its side, its place.
+ */
+export interface SimilarState {
+  input: number;
+  level: string;
+  pin: number[] | null;
+  theme: "auto" | "light" | "dark";
+}
+
+/**
+ * Why texts that are read apart are near; `notes` say how they were read.
+ */
+export interface SimilarPayload {
+  kind: "similar";
+  version: 1;
+  title: string;
+  model: string;
+  pairs: NearTexts[];
+  notes: string[];
+  state: SimilarState;
+}
+
+/**
  * A table as it is read.
  */
 export interface FiguresPayload {
@@ -579,7 +624,7 @@ export interface ViewsPayload {
   kind: "views";
   version: 1;
   title: string;
-  views: (ExplorerPayload | SourcesPayload | FiguresPayload)[];
+  views: (ExplorerPayload | SourcesPayload | SimilarPayload | FiguresPayload)[];
   lab?: LabInfo;
 }
 

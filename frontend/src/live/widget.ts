@@ -5,11 +5,12 @@
 import "../ui/theme.css";
 import "../ui/explorer.css";
 import "./live.css";
-import type { Added, ExplorerPayload, SourcesPayload } from "../protocol";
+import type { Added, ExplorerPayload, SimilarPayload, SourcesPayload } from "../protocol";
 import { Store } from "../scene/data";
 import { begins, changed, DEFAULTS, settle } from "../scene/state";
 import { Explorer } from "../ui/explorer";
 import type { ExplorerHost } from "../ui/host";
+import { NearView } from "../ui/nearview";
 import { download } from "../ui/save";
 import { SourcesView } from "../ui/sourcesview";
 import { join } from "./added";
@@ -19,7 +20,8 @@ import { type Holder, Shared } from "./shared";
 import { Wire } from "./wire";
 
 /** The part of anywidget's model that is used. */
-type Model = Holder & Channel & { get(name: "payload"): ExplorerPayload | SourcesPayload; get(name: "blobs"): Blobs };
+type Model = Holder &
+  Channel & { get(name: "payload"): ExplorerPayload | SourcesPayload | SimilarPayload; get(name: "blobs"): Blobs };
 
 type Blobs = Record<string, ArrayBufferView>;
 
@@ -27,6 +29,7 @@ function render(here: { model: Model; el: HTMLElement }): () => void {
   // A widget with a model behind it has no payload of its own.
   if (here.model.get("live")) return renderLive(here as unknown as Here);
   const payload = here.model.get("payload");
+  if (payload.kind === "similar") return inBook(here.el, (root) => new NearView(root, payload, { dark: darkAround }));
   return payload.kind === "sources" ? renderSources(here, payload) : renderView(here, payload);
 }
 

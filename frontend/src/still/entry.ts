@@ -2,7 +2,7 @@
 // wanted, and takes the SVG.
 
 import { gunzipSync } from "fflate";
-import type { ChartsPayload, ExplorerPayload, SourcesPayload } from "../protocol";
+import type { ChartsPayload, ExplorerPayload, SimilarPayload, SourcesPayload } from "../protocol";
 import { type Source, Store } from "../scene/data";
 import { reason } from "../scene/format";
 import { Data } from "../scene/source";
@@ -19,7 +19,7 @@ const headscope = {
     outcome = done;
     const source: Source = (name) => new Promise((give) => waiting.set(name, give));
     const store = new Store(source, (bytes) => Promise.resolve(gunzipSync(bytes).slice().buffer));
-    const shown = JSON.parse(payload) as ExplorerPayload | SourcesPayload | ChartsPayload;
+    const shown = JSON.parse(payload) as ExplorerPayload | SourcesPayload | SimilarPayload | ChartsPayload;
     const how = JSON.parse(asked) as Asked;
     const drawn = "inputs" in shown ? still(new Data(shown, store), how) : Promise.resolve(plainStill(shown, how));
     drawn.then(

@@ -2,8 +2,9 @@
 
 import { type Block, placed, row, stack, text } from "../draw/block";
 import { area } from "../draw/canvas";
+import { near, unitSays } from "../draw/near";
 import { SvgPen } from "../draw/svg";
-import type { ChartsPayload, ExplorerState, SourcesPayload } from "../protocol";
+import type { ChartsPayload, ExplorerState, SimilarPayload, SourcesPayload } from "../protocol";
 import { answer, plain } from "../scene/answer";
 import { COLOURS, type Theme } from "../scene/color";
 import { nameOf } from "../scene/inputs";
@@ -104,14 +105,26 @@ export async function still(data: Data, asked: Asked): Promise<string> {
 
 /** The still of what is no explorer: the sources of an answer, or charts. */
 export function plainStill(
-  payload: SourcesPayload | ChartsPayload,
+  payload: SourcesPayload | SimilarPayload | ChartsPayload,
   asked: Pick<Asked, "width" | "title" | "style">,
 ): string {
   const theme = payload.state.theme === "dark" ? "dark" : "light";
   const whole = asked.width - 2 * MARGIN;
   const title = text(asked.title ?? "", whole, { color: COLOURS[theme].ink, size: 14, weight: 600 });
-  const blocks = payload.kind === "charts" ? charts(payload, theme, whole) : [sources(payload, theme, whole)];
+  const blocks =
+    payload.kind === "charts"
+      ? charts(payload, theme, whole)
+      : payload.kind === "similar"
+        ? similar(payload, theme, whole)
+        : [sources(payload, theme, whole)];
   return sheet(stack([...(asked.title ? [title] : []), ...blocks], 10), asked, theme, payload.title);
+}
+
+function similar({ pairs, state, notes }: SimilarPayload, theme: Theme, width: number): Block[] {
+  const pair = pairs[state.input]!;
+  const dim = { color: COLOURS[theme].ink2, size: 11 } as const;
+  const lines = [pair.says, ...(state.pin ? [unitSays(pair, state.level, state.pin)] : []), ...notes];
+  return [near(pair, state, theme, width), ...lines.map((line) => text(line, width, dim))];
 }
 
 function sheet(

@@ -15,6 +15,7 @@ import { Explorer } from "./explorer";
 import { Fragment } from "./fragment";
 import type { ExplorerHost } from "./host";
 import { LabBox } from "./lab";
+import { NearView } from "./nearview";
 import { download } from "./save";
 import { SourcesView } from "./sourcesview";
 
@@ -25,7 +26,7 @@ const whenIdle = (job: () => void): void =>
   void ("requestIdleCallback" in window ? window.requestIdleCallback(job) : setTimeout(job, 200));
 
 class Page {
-  private readonly views: (Explorer | SourcesView | null)[];
+  private readonly views: (Explorer | SourcesView | NearView | null)[];
   private readonly fragments: string[];
   private readonly system = window.matchMedia("(prefers-color-scheme: dark)");
   private readonly near: IntersectionObserver;
@@ -125,9 +126,13 @@ class Page {
       element.replaceChildren(figures(payload));
       return;
     }
-    if (payload.kind === "sources") {
+    if (payload.kind === "sources" || payload.kind === "similar") {
       element.classList.remove("hs", "hx");
-      this.views[place] = new SourcesView(element, payload, store, { dark: () => this.system.matches, save: download });
+      const host = { dark: () => this.system.matches, save: download };
+      this.views[place] =
+        payload.kind === "similar"
+          ? new NearView(element, payload, host)
+          : new SourcesView(element, payload, store, host);
       return;
     }
     const begun = begins(payload.state, payload);

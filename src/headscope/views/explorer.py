@@ -44,7 +44,7 @@ from headscope.views.payload import (
     WithinInfo,
     WordsInfo,
 )
-from headscope.views.sources import SourcesPayload
+from headscope.views.sources import SimilarPayload, SourcesPayload
 from headscope.views.spectrogram import sound_info, spectrogram, stretches
 from headscope.views.state import STATE, check_state
 
@@ -169,7 +169,7 @@ def explorer_page(
 
 
 def views_page(
-    views: Sequence[tuple[ExplorerPayload | SourcesPayload | FiguresPayload, Blobs]],
+    views: Sequence[tuple[ExplorerPayload | SourcesPayload | SimilarPayload | FiguresPayload, Blobs]],
     *,
     title: str | None = None,
     lab: LabInfo | None = None,

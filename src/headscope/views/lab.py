@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, NotRequired, TypedDict
 
 from headscope.views.payload import ExplorerPayload, ExplorerState
-from headscope.views.sources import SourcesPayload
+from headscope.views.sources import SimilarPayload, SourcesPayload
 
 
 class FiguresPayload(TypedDict):
@@ -73,5 +73,5 @@ class ViewsPayload(TypedDict):
     kind: Literal["views"]
     version: Literal[1]
     title: str
-    views: list[ExplorerPayload | SourcesPayload | FiguresPayload]
+    views: list[ExplorerPayload | SourcesPayload | SimilarPayload | FiguresPayload]
     lab: NotRequired[LabInfo]

@@ -82,3 +82,44 @@ class SourcesPayload(TypedDict):
     state: SourcesState
     picture: NotRequired[PictureInfo]
     maps: NotRequired[ExplorerPayload]
+
+
+class NearUnit(TypedDict):
+    """A unit of a text that was read apart: what the similarity loses without it, and q (None: not measured)."""
+
+    level: str
+    text: str
+    effect: float | None
+    q: float | None
+
+
+class NearTexts(TypedDict):
+    """Two texts read apart: units of A and B, and of each two the interaction and its q, ``[unit of A, unit of B]``."""
+
+    name: str
+    similarity: float | None
+    says: str
+    units: list[list[NearUnit]]
+    interactions: list[list[float | None]]
+    q: list[list[float | None]]
+
+
+class SimilarState(TypedDict):
+    """Which of several documents is shown, units of which `level`, and the pinned unit: its side, its place."""
+
+    input: int
+    level: str
+    pin: list[int] | None
+    theme: Literal["auto", "light", "dark"]
+
+
+class SimilarPayload(TypedDict):
+    """Why texts that are read apart are near; `notes` say how they were read."""
+
+    kind: Literal["similar"]
+    version: Literal[1]
+    title: str
+    model: str
+    pairs: list[NearTexts]
+    notes: list[str]
+    state: SimilarState

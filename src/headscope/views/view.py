@@ -26,7 +26,7 @@ from headscope.views.explorer import ExplorerOptions, add_quantity, explorer_pay
 from headscope.views.inputs import Input
 from headscope.views.page import cleaned
 from headscope.views.payload import Added, ExplorerPayload, ExplorerState, ReadsInfo
-from headscope.views.sources import SourcesPayload
+from headscope.views.sources import SimilarPayload, SourcesPayload
 from headscope.views.state import check_state
 from headscope.views.still import Kind, Width, picture
 from headscope.views.widget import SENT, Answer, answered, exact, make_widget, send_added
@@ -77,7 +77,7 @@ class Showable(ABC):
 
     @property
     @abstractmethod
-    def payload(self) -> ExplorerPayload | SourcesPayload:
+    def payload(self) -> ExplorerPayload | SourcesPayload | SimilarPayload:
         """What the page is given."""
 
     @abstractmethod

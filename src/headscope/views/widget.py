@@ -36,7 +36,7 @@ from headscope.views import highlights
 from headscope.views.blobs import ArrayRef, Blobs
 from headscope.views.page import bundle_file, cleaned
 from headscope.views.payload import Added, ExplorerPayload
-from headscope.views.sources import SourcesPayload
+from headscope.views.sources import SimilarPayload, SourcesPayload
 
 SENT = "sent"
 """The key of the widget's state that is not the explorer's."""
@@ -66,7 +66,7 @@ def make_widget(payload: ExplorerPayload, blobs: Blobs, answer: Callable[[Asked]
     return _answering(widget, answer)
 
 
-def make_still_widget(payload: SourcesPayload, blobs: Blobs) -> Any:
+def make_still_widget(payload: SourcesPayload | SimilarPayload, blobs: Blobs) -> Any:
     """A new widget that asks the kernel nothing but the program."""
     kind = widget_class("SourcesWidget", ("payload", "blobs"))
     return _answering(kind(program=program(), payload=cleaned(payload), blobs=blobs.buffers))

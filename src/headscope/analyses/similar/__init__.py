@@ -1,7 +1,7 @@
 """Why two texts, read apart, are near."""
 
 from headscope.analyses.record import Analysis
-from headscope.core.saving import TABLES
+from headscope.core.saving import PAGES, TABLES
 
 ANALYSIS = Analysis(
     name="similar",
@@ -13,9 +13,13 @@ ANALYSIS = Analysis(
     positions={"A": "A text, or a query.", "B": "Another text; or give --in."},
     named={"in_": "in", "show": "", "chance": ""},
     metavars={"second": "MODEL", "units": "UNITS"},
-    output=(".parquet, .csv, .json or .tex of the table, a row a unit; .nc of all.", (*TABLES, ".nc")),
+    output=(
+        ".html, .svg, .png or .pdf of the texts; .parquet, .csv, .json or .tex of the table, a row a unit; .nc of all.",
+        (*TABLES, ".nc", *PAGES),
+    ),
     axis="interaction",
     section="section:section",
     table="statistics:table",
+    view="view:view",
     files={"pairs": "command:save_pairs"},
 )

@@ -38,6 +38,7 @@ def run(
         prompt: what stands before each text, or its name in the model's files; of A and B, parted by a bar.
         background: a file of texts that have nothing to do with these, a line each.
     """
+    from headscope.analyses.result import Result
     from headscope.analyses.similar.run import similar
     from headscope.attention.load import load
 
@@ -52,7 +53,8 @@ def run(
         given["second"] = load(second)
     if background is not None:
         given["background"] = _lines(background)
-    return similar(model, a, _lines(in_) if b is None else b, show=top, **given)
+    result = similar(model, a, _lines(in_) if b is None else b, show=top, **given)
+    return Result.of(result, result.view)
 
 
 def _lines(path: Any) -> list[str]:

@@ -1,4 +1,4 @@
-"""What is said of why texts are near."""
+"""What is text of why texts are near."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ MOST = 8
 
 def section(result: xr.Dataset) -> list[str | Block]:
     """The pairs of words that make two texts near, what each word does, and whether unrelated texts do as much."""
-    about = description(result)
     lines: list[str | Block] = []
     if "ranked" in result:
         ranks: Any = statistics.ranked(result)
@@ -49,30 +48,42 @@ def section(result: xr.Dataset) -> list[str | Block]:
         lines += rows_of(largest.head(MOST), of="similar", dropped=["unit", *gone])
     if "ranked" in result and result.sizes["input"] > 1:
         lines.append(rather(result))
-    made = f"vector: {about['vector']}"
+    return [*lines, COLUMNS, *notes(result)]
+
+
+def notes(result: xr.Dataset) -> list[str]:
+    """How a vector is made, and with which prompts."""
+    about = description(result)
     before = [text for text in dict.fromkeys(about["prompts"]) if text]
-    return [*lines, COLUMNS, made + (f"; prompts {', '.join(map(repr, before))}" if before else "")]
+    return [f"vector: {about['vector']}" + (f"; prompts {', '.join(map(repr, before))}" if before else "")]
 
 
 def sentence(result: xr.Dataset, number: int = 0) -> str:
-    """How near two texts are, whether that is news, and what is left without what passes."""
+    """How near two texts are, through which words, whether that is news, and what is left without these."""
     about, one = description(result), result.sel(input=number)
     kind = {"dot": "dot product", "euclidean": "distance", "manhattan": "distance"}.get(
         about["similarity"], "cosine"
     )
     value, left, share = (float(one[name]) for name in ("similarity", "left", "percentile"))
-    said = f"{kind} {fixed(abs(value) if kind == 'distance' else value, 3)}, read apart"
-    if np.isfinite(share):
-        said += f"; {fixed(100 * share, 0)} % of unrelated texts of this length are less near"
-    q = result["q_pair"].values[result["input_of_pair"].values == number]
-    if np.isfinite(q).any() and not (q <= statistics.LEVEL).any():
-        near = ": these two are near as most texts are here" if share < 1 - statistics.LEVEL else ""
-        return f"{said}. No pair of words does more than in unrelated texts{near}"
+    rows: Any = statistics.pairs(result)
+    rows = rows[rows["input"] == number]
+    passing: Any = rows[statistics.passing(rows["interaction"].to_numpy(), rows["q"].to_numpy())]
+    words = " and ".join(
+        f"“{beginning(row.text_a, 24)}” with “{beginning(row.text_b, 24)}” ({signed(row.interaction, 3)})"
+        for row in passing.sort_values("interaction", key=np.abs, ascending=False).head(2).itertuples()
+    )
+    text = f"{kind} {fixed(abs(value) if kind == 'distance' else value, 3)}"
+    text += f", above all by {words}" if words else ""
     if np.isfinite(left):
-        said += f"; {fixed(left, 3)} without the words of the pairs that pass"
+        text += f"; {fixed(left, 3)} without the {'words' if about['units'] == 'word' else 'units'} of all pairs that pass"
+    if np.isfinite(share):
+        text += f". {fixed(100 * share, 0)} % of unrelated texts of this length are less near"
+    if not words and np.isfinite(share):
+        near = ": these two are near as most texts are here" if share < 1 - statistics.LEVEL else ""
+        text += f", and no pair of words does more than in these{near}"
     if np.isfinite(agreement := float(one["agreement"])):
-        said += f"; hidden and deleted words agree by {fixed(agreement, 2)} (rank correlation)"
-    return said
+        text += f". Hidden and deleted words agree by {fixed(agreement, 2)} (rank correlation)"
+    return text
 
 
 def rather(result: xr.Dataset) -> str:

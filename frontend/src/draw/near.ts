@@ -1,0 +1,116 @@
+// Two texts that are read apart, each unit shaded by its effect, and a line between units that act together.
+
+import type { NearTexts, NearUnit, SimilarPayload, SimilarState } from "../protocol";
+import { COLOURS, mixed, type Theme } from "../scene/color";
+import { figure, probability, shortened } from "../scene/format";
+import { BEND } from "../scene/headlayout";
+import { shade, signed } from "../scene/sources";
+import type { Block } from "./block";
+import { curve, lettering, write } from "./canvas";
+import { textWidth } from "./ruler";
+
+export const ROW = 24;
+const SIZE = 13;
+/** Lines of less than this share of the largest are left out, where nothing is pointed at. */
+const FAINT = 0.12;
+const LEVEL = 0.05;
+
+/** The places of units of a level; of a text that has none, of its last level. */
+export function shownUnits({ units }: NearTexts, level: string): number[][] {
+  return units.map((some) => {
+    const there = some.some((unit) => unit.level === level) ? level : some.at(-1)?.level;
+    return some.flatMap((unit, place) => (unit.level === there ? [place] : []));
+  });
+}
+
+export const levelsOf = ({ pairs }: SimilarPayload): string[] => [
+  ...new Set(pairs.flatMap(({ units }) => units.flat().map(({ level }) => level))),
+];
+
+interface Both {
+  readonly a: number;
+  readonly b: number;
+  readonly value: number;
+  readonly q: number | null;
+}
+
+/** All pairs of the units that are shown, the largest interactions first. */
+export function together(pair: NearTexts, level: string): Both[] {
+  const [ofA, ofB] = shownUnits(pair, level) as [number[], number[]];
+  return ofA
+    .flatMap((a) => ofB.map((b) => ({ a, b, value: pair.interactions[a]![b] ?? 0, q: pair.q[a]![b] ?? null })))
+    .sort((one, other) => Math.abs(other.value) - Math.abs(one.value));
+}
+
+/** A figure, and its q where that is known. */
+export const withQ = (value: number | null, q: number | null): string =>
+  signed(value ?? 0) + (q === null ? "" : `, q ${probability(q)}`);
+
+/** What is said of a unit: the similarity without it, and the units that it acts together with. */
+export function unitSays(pair: NearTexts, level: string, [side, place]: readonly number[]): string {
+  const { text, effect, q } = pair.units[side!]![place!]!;
+  const partners = together(pair, level).filter(({ a, b }) => (side === 0 ? a : b) === place);
+  const first = partners.slice(0, 3).map(({ a, b, value, q: own }) => {
+    const other = side === 0 ? pair.units[1]![b]! : pair.units[0]![a]!;
+    return `“${shortened(other.text, 32)}” ${withQ(value, own)}`;
+  });
+  const left = figure((pair.similarity ?? 0) - (effect ?? 0));
+  return `Without “${shortened(text, 48)}” it is ${left} (${withQ(-(effect ?? 0), q)}). It acts together with ${first.join("; ")}.`;
+}
+
+/** The picture of a pair; `focus` is the unit that is pointed at, else the pinned one. */
+export function near(pair: NearTexts, state: SimilarState, theme: Theme, width: number, focus = state.pin): Block {
+  const colours = COLOURS[theme];
+  const rows = shownUnits(pair, state.level);
+  const every = together(pair, state.level);
+  const most = Math.abs(every[0]?.value ?? 0) || 1;
+  const largest = Math.max(...pair.units.flat().map(({ effect }) => Math.abs(effect ?? 0)), 1e-9);
+  const side = width * 0.36;
+  const x = [side, width - side] as const;
+  const at = (s: number, place: number): number => (rows[s]!.indexOf(place) + 0.5) * ROW + ROW;
+  const own = focus && every.filter(({ a, b }) => (focus[0] === 0 ? a : b) === focus[1]);
+  return {
+    width,
+    height: (Math.max(...rows.map((some) => some.length), 1) + 1) * ROW,
+    draw(pen) {
+      lettering(pen, "600 11px", "right");
+      write(pen, colours.ink2, "A", x[0], ROW / 2);
+      lettering(pen, "600 11px");
+      write(pen, colours.ink2, "B", x[1], ROW / 2);
+      for (const { a, b, value, q } of (own ?? every).slice(0, 400).reverse()) {
+        const share = Math.abs(value) / most;
+        if (!own && share < FAINT) continue;
+        pen.strokeStyle = colours[value < 0 ? "minus" : "plus"];
+        pen.globalAlpha = (0.15 + 0.85 * share) * (q === null || q <= LEVEL || own ? 1 : 0.5);
+        pen.lineWidth = 0.8 + 4 * share;
+        curve(pen, x[0] + 8, at(0, a), x[1] - 8, at(1, b), BEND);
+      }
+      pen.globalAlpha = 1;
+      rows.forEach((some, s) => {
+        for (const place of some) {
+          const unit: NearUnit = pair.units[s]![place]!;
+          const y = at(s, place);
+          const on = focus?.[0] === s && focus[1] === place;
+          const met = own?.find(({ a, b }) => (s === 0 ? a : b) === place);
+          const number = own && focus![0] !== s ? signed(met?.value ?? 0) : on ? signed(unit.effect ?? 0) : "";
+          const room = side - 16 - (number ? textWidth(number, 11) + 8 : 0);
+          let text = unit.text;
+          for (let limit = 80; textWidth(text, SIZE) > room && limit > 2; limit -= 2)
+            text = shortened(unit.text, limit);
+          const wide = textWidth(text, SIZE);
+          const left = s === 0 ? x[0] - wide : x[1];
+          const { tone, strength } = shade(unit.effect, largest);
+          if (strength >= 0.5 || on) {
+            const fill = mixed(colours[tone], colours.bg, strength / 100);
+            pen.rounded(left - 5, y - ROW / 2 + 3, wide + 10, ROW - 6, fill, on ? colours.ink : null, 3);
+          }
+          pen.globalAlpha = 1;
+          lettering(pen, `400 ${SIZE}px`);
+          write(pen, own && !on && focus![0] === s ? colours.ink3 : colours.ink, text, left, y);
+          lettering(pen, "400 11px", s === 0 ? "right" : "left");
+          if (number) write(pen, colours.ink2, number, s === 0 ? left - 10 : left + wide + 10, y);
+        }
+      });
+    },
+  };
+}

@@ -1,0 +1,137 @@
+// Two texts that are read apart: point at a word and its partners light up; a press pins it.
+
+import "./near.css";
+import { levelsOf, near, ROW, shownUnits, together, unitSays, withQ } from "../draw/near";
+import { SvgPen } from "../draw/svg";
+import type { SimilarPayload, SimilarState } from "../protocol";
+import { probability, shortened } from "../scene/format";
+import { signed } from "../scene/sources";
+import { h } from "./dom";
+
+/** So many pairs stand in the list. */
+const LISTED = 8;
+
+export class NearView {
+  private readonly text: HTMLElement;
+  private readonly picture = h("div.lines");
+  private readonly says = h("p.says");
+  private readonly about = h("p.sub", { "aria-live": "polite" });
+  private readonly list = h("div.moves", { tabindex: 0 });
+  private readonly sizes: ResizeObserver;
+  private state: SimilarState;
+  private pointed: number[] | null = null;
+  private printing = false;
+
+  constructor(
+    readonly root: HTMLElement,
+    private readonly payload: SimilarPayload,
+    private readonly host: { dark(): boolean },
+  ) {
+    this.state = { ...payload.state };
+    const choice = (label: string, options: readonly string[], set: (at: number) => Partial<SimilarState>) => {
+      const select = h("select", { "aria-label": label }, ...options.map((one) => h("option", one)));
+      select.addEventListener("change", () => this.set({ ...set(select.selectedIndex), pin: null }));
+      return options.length > 1 && h("label.field", h("span.cap", label), select);
+    };
+    const { pairs, notes } = payload;
+    const levels = levelsOf(payload);
+    const documents = pairs.map(({ name }, at) => `${at + 1} · ${name}`);
+    const choices = h(
+      "div.row",
+      choice("Document", documents, (input) => ({ input })),
+      choice("Units", levels, (at) => ({ level: levels[at]! })),
+    );
+    this.text = h(
+      "div.hs.alone.near",
+      h("h1.about", payload.title),
+      this.says,
+      choices,
+      h("div.both", h("div", this.picture, this.about), this.list),
+      ...notes.map((note) => h("p.sub", note)),
+    );
+    root.append(this.text);
+    this.sizes = new ResizeObserver(() => this.draw());
+    this.sizes.observe(this.picture);
+    this.surroundings();
+  }
+
+  private set(change: Partial<SimilarState>): void {
+    this.state = { ...this.state, ...change };
+    this.draw();
+  }
+
+  private point(unit: number[] | null): void {
+    this.pointed = unit;
+    this.draw(true);
+  }
+
+  /** Draw; where something is `pointed` at, only the picture and what is said below it. */
+  private draw(pointed = false): void {
+    const width = this.picture.clientWidth;
+    if (width === 0) return;
+    const pair = this.payload.pairs[this.state.input]!;
+    const focus = this.pointed ?? this.state.pin;
+    const block = near(pair, this.state, this.text.dataset.theme === "dark" ? "dark" : "light", width, focus);
+    const pen = new SvgPen(width, block.height);
+    block.draw(pen);
+    const drawing = this.picture.querySelector(".drawing") ?? h("div.drawing", { "aria-hidden": "true" });
+    drawing.innerHTML = pen.document();
+    this.about.textContent = focus
+      ? unitSays(pair, this.state.level, focus)
+      : "A line joins two words that give more together than apart; an orange one, less. Shade: what the similarity loses without the word. Point at a word; click to pin it.";
+    if (pointed) return;
+    this.says.textContent = `${pair.says[0]!.toUpperCase()}${pair.says.slice(1)}.`;
+    const rows = shownUnits(pair, this.state.level).flatMap((some, side) =>
+      some.map((place, row) => {
+        const unit = [side, place];
+        const on = this.state.pin?.[0] === side && this.state.pin[1] === place;
+        const { text, effect, q } = pair.units[side]![place]!;
+        return h("button.unit", {
+          style: `top: ${(row + 1) * ROW}px; height: ${ROW}px; ${side === 0 ? "left" : "right"}: 0`,
+          "aria-label": `${"AB"[side]}: ${text}, ${withQ(effect, q)}`,
+          "aria-pressed": String(on),
+          onclick: () => this.set({ pin: on ? null : unit }),
+          onpointerenter: () => this.point(unit),
+          onpointerleave: () => this.point(null),
+          onfocus: () => this.point(unit),
+          onblur: () => this.point(null),
+        });
+      }),
+    );
+    this.picture.replaceChildren(drawing, h("div.units", { style: `width: ${width}px` }, ...rows));
+    const cells = together(pair, this.state.level)
+      .slice(0, LISTED)
+      .map(({ a, b, value, q }) =>
+        h(
+          "tr",
+          h("td", shortened(pair.units[0]![a]!.text, 60)),
+          h("td", shortened(pair.units[1]![b]!.text, 60)),
+          h("td.number", signed(value)),
+          h("td.number", q === null ? "" : probability(q)),
+        ),
+      );
+    const head = h("tr", ...["A", "B", "together", "q"].map((name) => h("th", name)));
+    this.list.replaceChildren(h("table", h("thead", head), h("tbody", ...cells)));
+  }
+
+  surroundings(): void {
+    const { theme } = this.state;
+    const dark = theme === "dark" || (theme === "auto" && this.host.dark());
+    this.text.dataset.theme = dark && !this.printing ? "dark" : "light";
+    this.draw();
+  }
+
+  print(on: boolean): void {
+    this.printing = on;
+    this.surroundings();
+  }
+
+  key(): void {}
+
+  readonly settled = true;
+
+  destroy(): void {
+    this.sizes.disconnect();
+    this.root.replaceChildren();
+  }
+}

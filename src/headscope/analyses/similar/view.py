@@ -1,0 +1,122 @@
+"""Why texts are near, as a page, in a notebook and as a picture."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal
+
+import numpy as np
+import xarray as xr
+
+from headscope.analyses.similar import statistics
+from headscope.analyses.similar.section import notes, sentence
+from headscope.core.escapes import beginning
+from headscope.core.validation import validated
+from headscope.errors import InputError
+from headscope.views.blobs import Blobs
+from headscope.views.charts import meta_of, model_name
+from headscope.views.section import rounded
+from headscope.views.sources import NearTexts, NearUnit, SimilarPayload, SimilarState
+from headscope.views.still import Kind, Width, picture
+from headscope.views.view import Showable
+from headscope.views.widget import make_still_widget
+
+
+@validated
+def view(
+    dataset: xr.Dataset,
+    *,
+    input: int = 0,
+    level: str | None = None,
+    pin: tuple[Literal["a", "b"], int] | None = None,
+    theme: Literal["auto", "light", "dark"] = "auto",
+) -> SimilarView:
+    """Draw two texts beside each other, with a line between units that make them near, or less near.
+
+    Args:
+        dataset: from `headscope.similar`.
+        input: of several documents the place of the one that is shown, from 0.
+        level: of units in one another those that are shown; by default the largest.
+        pin: the side and the number of a unit whose lines are shown alone.
+        theme: ``auto``, ``light`` or ``dark``.
+
+    Raises `InputError` for an input, a level or a unit that is not there.
+    """
+    rows: Any = statistics.table(dataset)
+    if not 0 <= input < dataset.sizes["input"]:
+        raise InputError(f"input: expected one from 0 to {dataset.sizes['input'] - 1}, found {input}")
+    own = rows[rows["input"] == input]
+    levels = list(dict.fromkeys(own["level"]))
+    if level is not None and level not in levels:
+        raise InputError(f"level: expected one of {', '.join(levels)}, found {level!r}")
+    if pin is not None and pin[1] not in own[own["side"] == pin[0]]["unit"].to_numpy():
+        raise InputError(f"pin: expected a unit of {pin[0]}, found {pin[1]}")
+    pinned = None if pin is None else ["ab".index(pin[0]), pin[1]]
+    return SimilarView(dataset, SimilarState(input=input, level=level or levels[0], pin=pinned, theme=theme))
+
+
+class SimilarView(Showable):
+    """Two texts that are read apart, and what makes them near."""
+
+    def __init__(self, dataset: xr.Dataset, state: SimilarState) -> None:
+        self.blobs = Blobs()
+        self._widget: Any = None
+        name = model_name(meta_of(dataset)["model"])
+        self._payload = SimilarPayload(
+            kind="similar",
+            version=1,
+            title=f"Why are these two texts near? · {name}",
+            model=name,
+            pairs=[_texts(dataset, number) for number in range(dataset.sizes["input"])],
+            notes=notes(dataset),
+            state=state,
+        )
+
+    @property
+    def payload(self) -> SimilarPayload:
+        """What the page is given."""
+        return self._payload
+
+    def picture(self, kind: Kind, *, width: Width = "page", dots: float = 300.0, title: bool = True) -> bytes:
+        """The texts and their lines as a picture; arguments as for `save`."""
+        about = {
+            "title": self._payload["title"],
+            "description": json.dumps({name: self._payload[name] for name in ("model", "state")}),
+        }
+        heading = self._payload["title"] if title else None
+        return picture(kind, self._payload, self.blobs, width=width, dots=dots, title=heading, about=about)
+
+    def widget(self) -> Any:
+        """The widget (`anywidget.AnyWidget`). `MissingError` where the extra ``notebook`` is not installed."""
+        if self._widget is None:
+            self._widget = make_still_widget(self._payload, self.blobs)
+        return self._widget
+
+    def __repr__(self) -> str:
+        return f"SimilarView({len(self._payload['pairs'])} pairs of texts)"
+
+
+def _texts(dataset: xr.Dataset, number: int) -> NearTexts:
+    rows: Any = statistics.table(dataset)
+    rows = rows[rows["input"] == number]
+    here = np.flatnonzero(dataset["input_of_pair"].values == number)
+    shape = [int((rows["side"] == side).sum()) for side in "ab"]
+    interactions, q = (
+        [[rounded(value) for value in row] for row in dataset[name].values[here].reshape(shape)]
+        for name in ("interaction", "q_pair")
+    )
+    one = dataset.isel(input=number)
+    return NearTexts(
+        name=beginning(str(one["text_b"].values), 60),
+        similarity=rounded(float(one["similarity"])),
+        says=sentence(dataset, number),
+        units=[
+            [
+                NearUnit(level=row.level, text=row.text, effect=rounded(row.effect), q=rounded(row.q))
+                for row in rows[rows["side"] == side].itertuples()
+            ]
+            for side in "ab"
+        ],
+        interactions=interactions,
+        q=q,
+    )
