@@ -33,6 +33,7 @@ from .analyses.result import table as table
 from .analyses.roles.retrieval.run import retrieval as retrieval
 from .analyses.roles.run import roles as roles
 from .analyses.sentences.run import sentences as sentences
+from .analyses.similar.run import similar as similar
 from .analyses.streaming.duo import save_duo_attention as save_duo_attention
 from .analyses.streaming.run import streaming as streaming
 from .analyses.why.cite import cite as cite

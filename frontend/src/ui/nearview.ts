@@ -110,7 +110,8 @@ export class NearView {
           h("td.number", q === null ? "" : probability(q)),
         ),
       );
-    const head = h("tr", ...["A", "B", "together", "q"].map((name) => h("th", name)));
+    const tested = pair.q.flat().some((q) => q !== null);
+    const head = h("tr", ...["A", "B", "together", tested && "q"].map((name) => name && h("th", name)));
     this.list.replaceChildren(h("table", h("thead", head), h("tbody", ...cells)));
   }
 

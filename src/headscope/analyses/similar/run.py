@@ -75,7 +75,7 @@ class TextReader:
         self.embedder: Embedder = embedder(model)
         self.before = self.embedder.before(prompt)
         self._units, self._dimensions, self._size = units, dimensions, batch_size
-        self._prompt = 0
+        self._prompt, self.cut = 0, 0
         if self.before:
             special = self.embedder.read(self.before).special
             self._prompt = len(special) - int(np.argmin(special[::-1]))
@@ -84,11 +84,12 @@ class TextReader:
         """A text, as units are cut of it. `InputError` where it is empty."""
         if not text.strip():
             raise InputError(f"{name}: expected a text, found {text!r}")
-        tokens = self.embedder.read(text, self.before)
+        tokens, whole = self.embedder.read(text, self.before), self.before + text
+        last = 0 if tokens.offsets is None else int(tokens.offsets.max())
+        self.cut += bool(last and whole[last:].strip())
         prompt, _, _ = read(self.embedder.model, tokens, None, None, None, None, None)
         first = len(self.before)
         if tokens.offsets is not None:
-            whole, at = self.before + text, 0
             ends = np.maximum.accumulate(tokens.offsets[:, 1]).tolist()
             texts = [whole[start:end] for start, end in zip([0, *ends], ends, strict=False)]
             at = ends[-1]
@@ -257,6 +258,8 @@ def similar(
         "prompts": [reader.before for reader in readers],
         "units": units if isinstance(units, str) else [*map(str, units)],
         "background": len(pairs[0].others[0]),
+        "most": embedder.most,
+        "cut": sum(reader.cut for reader in readers),
         "command": COMMAND.get(),
     }
     return result.assign_attrs(describe(meta))
@@ -405,7 +408,7 @@ def _dataset(pairs: Sequence[TextPair], *, delete: bool) -> xr.Dataset:
         "number": ("unit", [place for *_, place, _ in units]),
         **{
             name: ("unit", [getattr(unit, name) for *_, unit in units])
-            for name in ("level", "text", "start", "end", "parent")
+            for name in ("level", "text", "start", "end")
         },
         "input_of_pair": ("pair", np.repeat(range(len(pairs)), [rows * columns for rows, columns in shapes])),
         **{f"unit_{'ab'[side]}": ("pair", np.concatenate([one[side] for one in places])) for side in (0, 1)},

@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.analyses.similar import statistics
+from headscope.core.counts import plural
 from headscope.core.escapes import beginning
 from headscope.measures.dataset import description
 from headscope.views.blocks import Block, rows_of
@@ -52,10 +53,15 @@ def section(result: xr.Dataset) -> list[str | Block]:
 
 
 def notes(result: xr.Dataset) -> list[str]:
-    """How a vector is made, and with which prompts."""
+    """How a vector is made, with which prompts, and of how much of each text."""
     about = description(result)
     before = [text for text in dict.fromkeys(about["prompts"]) if text]
-    return [f"vector: {about['vector']}" + (f"; prompts {', '.join(map(repr, before))}" if before else "")]
+    lines = [f"vector: {about['vector']}" + (f"; prompts {', '.join(map(repr, before))}" if before else "")]
+    if count := about["cut"]:
+        lines.append(
+            f"of {plural(count, 'text')} the first {about['most']} tokens are read, as an index has them"
+        )
+    return lines
 
 
 def sentence(result: xr.Dataset, number: int = 0) -> str:
@@ -75,7 +81,7 @@ def sentence(result: xr.Dataset, number: int = 0) -> str:
     text = f"{kind} {fixed(abs(value) if kind == 'distance' else value, 3)}"
     text += f", above all by {words}" if words else ""
     if np.isfinite(left):
-        text += f"; {fixed(left, 3)} without the {'words' if about['units'] == 'word' else 'units'} of all pairs that pass"
+        text += f"; {fixed(left, 3)} without what passes"
     if np.isfinite(share):
         text += f". {fixed(100 * share, 0)} % of unrelated texts of this length are less near"
     if not words and np.isfinite(share):
