@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from headscope.analyses.bench import Name
+from headscope.analyses.bench import By, Name
 from headscope.console import options as console
 from headscope.console import sources
 from headscope.core.counts import plural
@@ -24,6 +24,7 @@ def bench(
     data: str = "",
     seed: Seed = 0,
     limit: Count | None = None,
+    by: By = "heads",
 ) -> None:
     """One row of a public table for a model, with the published rows, their source and n beside it.
 
@@ -37,6 +38,7 @@ def bench(
         data: what to call the files; by default the first one's name.
         seed: of halves, needles and random tokens.
         limit: use at most this many inputs.
+        by: of aer, heads and hidden states, or similar: what a word's absence does to each sentence's vector.
     """
     from headscope import corpora
     from headscope.analyses.bench.run import bench as run
@@ -57,5 +59,5 @@ def bench(
     if len(paths) != count:
         raise InputError(f"FILE: {name}: expected {expected}, found {plural(len(paths), 'file')}")
     called = data or (paths[0].name.split(".")[0] if paths else "")
-    rows: Any = run(name, loading.named(model), read(), data=called, seed=seed, limit=limit)
+    rows: Any = run(name, loading.named(model), read(), data=called, seed=seed, limit=limit, by=by)
     table.out(ShownResult(rows, rows_of(rows, dropped=("name",), most=len(rows))))

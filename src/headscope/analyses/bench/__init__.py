@@ -7,4 +7,7 @@ from headscope.analyses.record import Analysis
 Name = Literal["aer", "timing", "contacts", "uuas", "retrieval", "induction"]
 """The tables that there are."""
 
+By = Literal["heads", "similar"]
+"""What aligns words: heads and hidden states, or what a word's absence does to each sentence's vector."""
+
 ANALYSIS = Analysis(name="bench", order=155, function="run:bench")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from itertools import islice
@@ -16,13 +16,15 @@ import torch
 import xarray as xr
 
 from headscope.analyses.align.heads import alignment_heads
-from headscope.analyses.bench import Name
+from headscope.analyses.bench import By, Name
 from headscope.analyses.links.combine.run import combine_heads
 from headscope.analyses.measure.run import measure
 from headscope.analyses.probes.run import probe
 from headscope.analyses.result import table
 from headscope.analyses.roles.retrieval.run import retrieval
 from headscope.analyses.roles.run import repeated_tokens
+from headscope.analyses.similar.run import ReadText, TextReader, direction, together
+from headscope.analyses.why.spans import cut
 from headscope.attention.one import capture
 from headscope.core.arrays import AnyFloats, Bools, Floats
 from headscope.core.counts import plural
@@ -107,6 +109,30 @@ def by_heads(
 
     read = sentences(corpus, scores)
     return by_halves(read, 1, seed), by_halves(read, MOST, seed), heads
+
+
+def by_similar(model: Model, corpus: Corpus | Iterable[Example]) -> tuple[Aligned, Aligned]:
+    """The error of words by what their absence does to the vectors of sentences read apart: by its direction, and by
+    what two of them give only together. Nothing is chosen.
+    """
+    reader = TextReader(model, "word", None, None, 32)
+
+    def scores(example: Example) -> Floats:
+        sides: list[ReadText] = []
+        for words in (example.words, example.pair_words):
+            assert words is not None
+            prompt = reader.text(" ".join(words), example.source or "text")
+            ends = len(reader.before) + np.cumsum([len(word) + 1 for word in words]) - 1
+            spans = [(int(end) - len(word), int(end)) for word, end in zip(words, ends, strict=True)]
+            sides += reader.apart([prompt], [cut(prompt, spans)])
+        near = reader.embedder.near(*(torch.cat([one.whole[None], one.without]) for one in sides))
+        return np.stack([direction(*sides), together(near.numpy())])
+
+    read = sentences(corpus, scores)
+    first, second = (
+        by_halves([replace(one, scores=one.scores[[place]]) for one in read], 1, 0) for place in (0, 1)
+    )
+    return first, second
 
 
 def sentences(corpus: Corpus | Iterable[Example], scores: Callable[[Example], Floats]) -> list[Sentence]:
@@ -212,6 +238,7 @@ def bench(
     data: str = "",
     seed: Seed = 0,
     limit: Count | None = None,
+    by: By = "heads",
 ) -> pd.DataFrame:
     """One row of a public table for a model, or several, with the published rows beside it.
 
@@ -233,6 +260,7 @@ def bench(
         data: what to call it.
         seed: of halves, needles, random tokens and probes.
         limit: use at most this many inputs.
+        by: of ``aer``, heads and hidden states, or ``similar``: what a word's absence does to each sentence's vector.
 
     Returns:
         A table ``name, data, model, layer, head, system, NAME, ci_low, ci_high, n, source``, where NAME is the table's.
@@ -246,11 +274,13 @@ def bench(
         "retrieval": (0, _retrieval), "induction": (0, _induction),
     }  # fmt: skip
     count, make = tables[name]
+    if by != "heads" and name != "aer":
+        raise InputError(f"by: expected the table aer beside {by}, found {name}")
     if len(corpora) != count:
         raise InputError(f"corpora: expected {count} of {name}, found {len(corpora)}")
     mine = [
         {"data": data, "model": model.name, "source": "measured here", **row}
-        for row in make(model, *corpora, seed=seed, limit=limit)
+        for row in make(model, *corpora, seed=seed, limit=limit, **({"by": by} if name == "aer" else {}))
     ]
     rows: Any = pd.DataFrame([*mine, *published()[name]])
     rows = rows.assign(name=name).rename(columns={"value": name})
@@ -259,7 +289,13 @@ def bench(
     return rows.astype({"layer": "Int64", "head": "Int64", "n": "Int64"})
 
 
-def _aer(model: Model, corpus: Source, *, seed: int, limit: int | None) -> Made:
+def _aer(model: Model, corpus: Source, *, seed: int, limit: int | None, by: By) -> Made:
+    if by == "similar":
+        for system, one in zip(
+            ("direction", "interaction"), by_similar(model, islice(corpus, limit)), strict=True
+        ):
+            yield {"system": f"similar, {system}", **_error(one)}
+        return
     corpus = corpus if isinstance(corpus, Corpus) else list(corpus)
     best, together, heads = by_heads(model, islice(corpus, limit), seed=seed)
     hidden = by_hidden_states(model, islice(corpus, limit), seed=seed)

@@ -104,7 +104,7 @@ class TextReader:
         """
         cuts = [cut(prompt, self._units) for prompt in prompts]
         first = [[unit for unit in units if unit.parent < 0] for units in cuts]
-        made = self._read(prompts, first)
+        made = self.apart(prompts, first)
         while near is not None and len(first[0]) < len(cuts[0]):
             (all_of,), (known,), (one,) = cuts, first, made
             effects = self.embedder.near(torch.cat([one.whole[None], one.without]), near[None])[:, 0]
@@ -114,12 +114,13 @@ class TextReader:
             inner = [unit for unit in all_of if unit.parent >= 0 and id(all_of[unit.parent]) in largest]
             if not inner:
                 break
-            (more,) = self._read(prompts, [inner])
+            (more,) = self.apart(prompts, [inner])
             first = [[*known, *inner]]
             made = [ReadText(one.prompt, first[0], one.whole, torch.cat([one.without, more.without]))]
         return made
 
-    def _read(self, prompts: Sequence[Prompt], cuts: Sequence[Sequence[Source]]) -> list[ReadText]:
+    def apart(self, prompts: Sequence[Prompt], cuts: Sequence[Sequence[Source]]) -> list[ReadText]:
+        """Each text whole, and without each of these units."""
         hidden = [
             [np.zeros(len(prompt.tokens), np.bool_), *(unit.tokens for unit in units)]
             for prompt, units in zip(prompts, cuts, strict=True)
@@ -302,12 +303,11 @@ class TextPair:
         """What each unit does, and each pair of units."""
         near = self.near
         pairs = together(near)
-        lost = [functional.normalize(one.whole - one.without, dim=-1) for one in self.sides]
         by_row, by_column = ([together(one) for one in some] for some in self.others)
         p = [_share(pairs, [np.abs(one).max(1)[:, None] for one in by_row])]
         p += [_share(pairs, [np.abs(one).max(0)[None] for one in by_column])]
         q = [_share(pairs, [np.abs(one).max() for one in some]) for some in (by_row, by_column)]
-        made = {"pairs": [pairs, (lost[0] @ lost[1].mT).numpy(), np.maximum(*p), np.maximum(*q)]}
+        made = {"pairs": [pairs, direction(*self.sides), np.maximum(*p), np.maximum(*q)]}
         bar = passing(pairs, made["pairs"][3])
         hidden = [np.zeros(len(one.prompt.tokens), np.bool_) for one in self.sides]
         deleted: list[Floats] = []
@@ -349,6 +349,12 @@ class TextPair:
 def together(near: Floats) -> Floats:
     """What each unit of A and each of B give only together, of how near all vectors are."""
     return near[0, 0] - near[1:, :1] - near[:1, 1:] + near[1:, 1:]
+
+
+def direction(a: ReadText, b: ReadText) -> Floats:
+    """The cosine of what the absence of each unit does to its own text's vector."""
+    lost = [functional.normalize(one.whole - one.without, dim=-1) for one in (a, b)]
+    return (lost[0] @ lost[1].mT).numpy()
 
 
 def alike(lines: Sequence[str], prompt: Prompt) -> list[str]:
