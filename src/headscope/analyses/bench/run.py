@@ -125,7 +125,7 @@ def by_similar(model: Model, corpus: Corpus | Iterable[Example]) -> tuple[Aligne
             ends = len(reader.before) + np.cumsum([len(word) + 1 for word in words]) - 1
             spans = [(int(end) - len(word), int(end)) for word, end in zip(words, ends, strict=True)]
             sides += reader.apart([prompt], [cut(prompt, spans)])
-        near = reader.embedder.near(*(torch.cat([one.whole[None], one.without]) for one in sides))
+        near = reader.embedder.near(*(one.vectors for one in sides))
         return np.stack([direction(*sides), together(near.numpy())])
 
     read = sentences(corpus, scores)

@@ -10,8 +10,11 @@ ANALYSIS = Analysis(
     command="similar",
     help="Why are two texts near that are read apart? Words and pairs of words. Not two texts read together: view.",
     heading="Why",
-    positions={"A": "A text, or a query.", "B": "Another text; or give --in."},
-    named={"in_": "in", "show": "", "chance": ""},
+    positions={
+        "A": "A text, a query, or a table of pairs; else minimal pairs.",
+        "B": "Another text; or give --in.",
+    },
+    named={"in_": "in", "show": "", "labels": "", "chance": ""},
     metavars={"second": "MODEL", "units": "UNITS"},
     output=(
         ".html, .svg, .png or .pdf of the texts; .parquet, .csv, .json or .tex of the table, a row a unit; .nc of all.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from headscope.errors import InputError
 
 def run(
     model: Any,
-    a: str,
+    a: str | None = None,
     b: str | None = None,
     *,
     units: str = "word",
@@ -28,7 +29,8 @@ def run(
 
     Args:
         model: that reads.
-        a: a text, or a query.
+        a: a text, or a query; or a table of pairs, with columns text_a, text_b and label; by default minimal pairs that
+            ship with headscope.
         b: another text.
         units: what texts are cut into: word, token, sentence, line or paragraph; several, parted by commas, from the
             largest to the smallest.
@@ -41,8 +43,11 @@ def run(
     from headscope.analyses.result import Result
     from headscope.analyses.similar.run import similar
     from headscope.attention.load import load
+    from headscope.corpora import pairs
 
-    if (b is None) == (in_ is None):
+    path = Path(str(files("headscope.corpora") / "data" / "minimal_pairs.tsv")) if a is None else Path(a)
+    table = b is None and in_ is None and path.suffix in (".tsv", ".csv", ".jsonl")
+    if not table and (b is None) == (in_ is None):
         raise InputError(
             f"B: expected a second text, or --in FILE of texts, found {'neither' if b is None else 'both'}"
         )
@@ -53,7 +58,13 @@ def run(
         given["second"] = load(second)
     if background is not None:
         given["background"] = _lines(background)
-    result = similar(model, a, _lines(in_) if b is None else b, show=top, **given)
+    if table:
+        rows = [*pairs(path)]
+        texts = [
+            [str(text) for text in some] for some in zip(*((one.text, one.pair) for one in rows), strict=True)
+        ]
+        return similar(model, *texts, labels=[str(one.label) for one in rows], **given)
+    result = similar(model, a or "", _lines(in_) if b is None else b, show=top, **given)
     return Result.of(result, result.view)
 
 
@@ -73,5 +84,5 @@ def save_pairs(result: Any, pairs: Table) -> str:
     from headscope.analyses.similar.statistics import pairs as rows
     from headscope.measures.dataset import description, unseen, write_table
 
-    write_table(found := rows(result), pairs, unseen(description(result)))
-    return plural(len(found), "pair")
+    write_table(frame := rows(result), pairs, unseen(description(result)))
+    return plural(len(frame), "pair")

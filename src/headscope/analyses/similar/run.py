@@ -48,14 +48,12 @@ class ReadText:
     Attributes:
         prompt: as units are cut of it.
         units: of the text.
-        whole: its vector.
-        without: those without each unit, ``[unit dimension]``.
+        vectors: its vector, and those without each unit, ``[unit + 1, dimension]``.
     """
 
     prompt: Prompt
     units: Sequence[Source]
-    whole: Tensor
-    without: Tensor
+    vectors: Tensor
 
 
 class TextReader:
@@ -84,14 +82,14 @@ class TextReader:
         """A text, as units are cut of it. `InputError` where it is empty."""
         if not text.strip():
             raise InputError(f"{name}: expected a text, found {text!r}")
-        tokens, whole = self.embedder.read(text, self.before), self.before + text
+        tokens, text = self.embedder.read(text, self.before), self.before + text
         last = 0 if tokens.offsets is None else int(tokens.offsets.max())
-        self.cut += bool(last and whole[last:].strip())
+        self.cut += bool(last and text[last:].strip())
         prompt, _, _ = read(self.embedder.model, tokens, None, None, None, None, None)
         first = len(self.before)
         if tokens.offsets is not None:
             ends = np.maximum.accumulate(tokens.offsets[:, 1]).tolist()
-            texts = [whole[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+            texts = [text[start:end] for start, end in zip([0, *ends], ends, strict=False)]
             at = ends[-1]
         else:
             texts, at = prompt.texts, len(prompt.text)
@@ -107,7 +105,7 @@ class TextReader:
         made = self.apart(prompts, first)
         while near is not None and len(first[0]) < len(cuts[0]):
             (all_of,), (known,), (one,) = cuts, first, made
-            effects = self.embedder.near(torch.cat([one.whole[None], one.without]), near[None])[:, 0]
+            effects = self.embedder.near(one.vectors, near[None])[:, 0]
             sizes = (effects[0] - effects[1:]).abs()
             last = [n for n, unit in enumerate(known) if unit.level == known[-1].level]
             largest = {id(known[n]) for n in sorted(last, key=lambda n: -float(sizes[n]))[:FEW]}
@@ -116,7 +114,7 @@ class TextReader:
                 break
             (more,) = self.apart(prompts, [inner])
             first = [[*known, *inner]]
-            made = [ReadText(one.prompt, first[0], one.whole, torch.cat([one.without, more.without]))]
+            made = [ReadText(one.prompt, first[0], torch.cat([one.vectors, more.vectors[1:]]))]
         return made
 
     def apart(self, prompts: Sequence[Prompt], cuts: Sequence[Sequence[Source]]) -> list[ReadText]:
@@ -128,11 +126,12 @@ class TextReader:
         vectors = self.without(
             [(one.tokens, row) for one, rows in zip(prompts, hidden, strict=True) for row in rows]
         )
-        own = torch.split(vectors, [len(rows) for rows in hidden])
-        return [
-            ReadText(one, units, rows[0], rows[1:])
-            for one, units, rows in zip(prompts, cuts, own, strict=True)
-        ]
+        parts = torch.split(vectors, [len(rows) for rows in hidden])
+        return [ReadText(*one) for one in zip(prompts, cuts, parts, strict=True)]
+
+    def vectors(self, prompts: Sequence[Prompt]) -> Tensor:
+        """The vector of each text."""
+        return self.without([(one.tokens, np.zeros(len(one.tokens), np.bool_)) for one in prompts])
 
     def without(self, inputs: Sequence[tuple[Tokens, Any]], *, delete: bool = False) -> Tensor:
         """The vectors of tokens where some are hidden from all others and not pooled, or are not there."""
@@ -162,10 +161,11 @@ class TextReader:
 @validated
 def similar(
     model: Model,
-    a: str,
+    a: str | Sequence[str],
     b: str | Sequence[str],
     units: Spans = "word",
     *,
+    labels: Sequence[str] | None = None,
     second: Model | None = None,
     prompt: str | tuple[str, str] | None = None,
     background: Sequence[str] | None = None,
@@ -191,10 +191,12 @@ def similar(
     Args:
         model: from `headscope.load`. Its vector is what sentence-transformers makes, of the object that was given or of
             the files beside the weights; of a model without these the mean of the last hidden states.
-        a: a text, or a query.
+        a: a text, or a query; or a list of texts, each of which is compared with the one of `b` at its place.
         b: another text; or several documents: these are ranked, and the first two explained.
         units: what texts are cut into, as in `headscope.why`. Of several, such as ``["sentence", "word"]``, the smaller
             are measured in the three largest alone.
+        labels: of a list of pairs what each of them is: figures are given by label, or the rank correlation with labels
+            that are numbers.
         second: another model that reads B, of two towers.
         prompt: what stands before each text, or its name in the model's files; ``(of A, of B)``. By default the one
             that these say.
@@ -209,7 +211,8 @@ def similar(
         A dataset over ``(input)``: ``similarity``, ``percentile``, ``left`` (the similarity where all units above the
         bar are hidden); over ``(unit)`` ``unit_effect``, ``p``, ``q``, ``deleted``; over ``(pair)`` ``interaction``,
         ``direction``, ``p_pair``, ``q_pair``; of several documents over ``(document)`` ``ranked``. Its table has a row
-        a unit, `headscope.analyses.similar.statistics.pairs` one a pair.
+        a unit, `headscope.analyses.similar.statistics.pairs` one a pair. Of a list of pairs only ``(input)`` with
+        ``similarity`` and its ``label``, and its table has a row a label.
 
     Raises:
         InputError: an empty text, or no such unit.
@@ -221,24 +224,83 @@ def similar(
     """
     before = prompt if isinstance(prompt, tuple) else (prompt, prompt)
     readers = [
-        TextReader(one, units, own, dimensions, batch_size)
-        for one, own in zip((model, second or model), before, strict=True)
+        TextReader(one, units, text, dimensions, batch_size)
+        for one, text in zip((model, second or model), before, strict=True)
     ]
     embedder = readers[0].embedder
     documents = [b] if isinstance(b, str) else list(b)
     if not documents:
         raise InputError("b: expected a text, found none")
+    if isinstance(a, str):
+        result, others = _explained(
+            readers, a, b, units, background=background, chance=chance, delete=delete, show=show
+        )
+    else:
+        result, others = _compared(readers, a, documents, labels), 0
+    meta = {
+        "model": described(model, ())["model"],
+        "vector": embedder.about,
+        "similarity": embedder.similarity,
+        "prompts": [reader.before for reader in readers],
+        "units": units if isinstance(units, str) else [*map(str, units)],
+        "background": others,
+        "most": embedder.most,
+        "cut": sum(reader.cut for reader in readers),
+        "command": COMMAND.get(),
+    }
+    return result.assign_attrs(describe(meta))
+
+
+def _compared(
+    readers: Sequence[TextReader], a: Sequence[str], b: Sequence[str], labels: Sequence[str] | None
+) -> xr.Dataset:
+    """How near the texts of each pair are."""
+    if not len(a) == len(b) == len(labels or a) or not a:
+        raise InputError(
+            f"b, labels: expected as many as texts in a, {len(a)}, found {len(b)} and {len(labels or a)}"
+        )
+    vectors = [
+        reader.vectors([reader.text(text, f"{name}[{n}]") for n, text in enumerate(texts)])
+        for reader, name, texts in zip(readers, "ab", (a, b), strict=True)
+    ]
+    near = [
+        float(readers[0].embedder.near(one[None], other[None])) for one, other in zip(*vectors, strict=True)
+    ]
+    coords = {
+        "label": ("input", list(labels or ["pair"] * len(a))),
+        "text_a": ("input", list(a)),
+        "text_b": ("input", list(b)),
+    }
+    return xr.Dataset(
+        {"similarity": ("input", near), "interaction": ("pair", [])}, {"input": range(len(a)), **coords}
+    )
+
+
+def _explained(
+    readers: Sequence[TextReader],
+    a: str,
+    b: str | Sequence[str],
+    units: Spans,
+    *,
+    background: Sequence[str] | None,
+    chance: bool | None,
+    delete: bool,
+    show: int,
+) -> tuple[xr.Dataset, int]:
+    """What makes a text near another, or the first two of several; and how many unrelated texts stood beside each."""
+    documents = [b] if isinstance(b, str) else b
     query = readers[0].text(a, "a")
     texts = [
         readers[1].text(one, "b" if isinstance(b, str) else f"b[{n}]") for n, one in enumerate(documents)
     ]
-    whole, wholes = (
-        reader.without([(one.tokens, np.zeros(len(one.tokens), np.bool_)) for one in some])
-        for reader, some in zip(readers, ([query], texts), strict=True)
+    query_vector, vectors = (
+        reader.vectors(some) for reader, some in zip(readers, ([query], texts), strict=True)
     )
-    near = embedder.near(whole, wholes)[0]
+    near = readers[0].embedder.near(query_vector, vectors)[0]
     ranked: list[int] = cast("Any", near.argsort(descending=True, stable=True)[:show]).tolist()
-    pairs = [TextPair(readers, (query, texts[place]), (whole[0], wholes[place])) for place in ranked[:2]]
+    pairs = [
+        TextPair(readers, (query, texts[place]), (query_vector[0], vectors[place])) for place in ranked[:2]
+    ]
     if isinstance(units, str) and (
         max(map(len, (query.tokens, *(texts[n].tokens for n in ranked[:2])))) <= SHORT
         if chance is None
@@ -252,18 +314,7 @@ def similar(
         result = result.assign_coords(
             document=ranked, document_text=("document", [documents[place] for place in ranked])
         ).assign(ranked=("document", near[ranked].numpy()))
-    meta = {
-        "model": described(model, ())["model"],
-        "vector": embedder.about,
-        "similarity": embedder.similarity,
-        "prompts": [reader.before for reader in readers],
-        "units": units if isinstance(units, str) else [*map(str, units)],
-        "background": len(pairs[0].others[0]),
-        "most": embedder.most,
-        "cut": sum(reader.cut for reader in readers),
-        "command": COMMAND.get(),
-    }
-    return result.assign_attrs(describe(meta))
+    return result, len(pairs[0].others[0])
 
 
 class TextPair:
@@ -287,8 +338,7 @@ class TextPair:
         self.others: tuple[list[Floats], list[Floats]] = ([], [])
 
     def _near(self, a: ReadText, b: ReadText) -> Floats:
-        rows = [torch.cat([one.whole[None], one.without]) for one in (a, b)]
-        return self.readers[0].embedder.near(*rows).numpy()
+        return self.readers[0].embedder.near(a.vectors, b.vectors).numpy()
 
     def compare(self, lines: Sequence[str]) -> None:
         """Put unrelated texts of the same length in the place of each text."""
@@ -342,7 +392,7 @@ class TextPair:
 
     def _towards(self, vectors: Tensor, side: int) -> Floats:
         """How near vectors of a side are to the other text."""
-        other = self.sides[1 - side].whole[None]
+        other = self.sides[1 - side].vectors[:1]
         return self.readers[0].embedder.near(vectors, other)[:, 0].numpy()
 
 
@@ -353,7 +403,7 @@ def together(near: Floats) -> Floats:
 
 def direction(a: ReadText, b: ReadText) -> Floats:
     """The cosine of what the absence of each unit does to its own text's vector."""
-    lost = [functional.normalize(one.whole - one.without, dim=-1) for one in (a, b)]
+    lost = [functional.normalize(one.vectors[:1] - one.vectors[1:], dim=-1) for one in (a, b)]
     return (lost[0] @ lost[1].mT).numpy()
 
 

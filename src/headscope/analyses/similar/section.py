@@ -21,12 +21,17 @@ COLUMNS = (
 )
 """What the columns are."""
 
+LABELS = "below: the share of pairs to which a paraphrase of the same text is nearer; 1 where a model heeds the change"
+"""What the columns of a table of pairs are."""
+
 MOST = 8
 """So many pairs of words are listed."""
 
 
 def section(result: xr.Dataset) -> list[str | Block]:
     """The pairs of words that make two texts near, what each word does, and whether unrelated texts do as much."""
+    if "label" in result.coords:
+        return [*rows_of(statistics.by_label(result), of="similar"), LABELS, *notes(result)]
     lines: list[str | Block] = []
     if "ranked" in result:
         ranks: Any = statistics.ranked(result)

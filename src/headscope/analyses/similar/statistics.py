@@ -8,7 +8,9 @@ import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
+from headscope.analyses.why.statistics import agreement
 from headscope.core.arrays import Bools, Floats
+from headscope.statistics import jackknife
 
 LEVEL = 0.05
 """The q up to which a unit, or a pair of them, passes."""
@@ -18,7 +20,9 @@ BAR = 0.5
 
 
 def table(result: xr.Dataset) -> pd.DataFrame:
-    """One row a unit: ``input, side (a or b), unit, level, text, effect, p, q, deleted``."""
+    """One row a unit: ``input, side (a or b), unit, level, text, effect, p, q, deleted``; of pairs, one a label."""
+    if "label" in result.coords:
+        return by_label(result)
     names = {"input": "input_of", "side": "side", "unit": "number"}
     names |= {
         "level": "level",
@@ -29,6 +33,40 @@ def table(result: xr.Dataset) -> pd.DataFrame:
         "deleted": "deleted",
     }
     return pd.DataFrame({name: result[of].values for name, of in names.items()})
+
+
+def by_label(result: xr.Dataset) -> pd.DataFrame:
+    """How near pairs of each label are: ``label, n, similarity, se``, the nearest first.
+
+    ``below``: in which share of the pairs a pair of the label ``paraphrase`` with the same text A is nearer, and
+    ``below_se``. Where all labels are numbers: ``label (score), n, correlation`` (Spearman's).
+    """
+    frame: Any = result[["similarity", "label", "text_a"]].to_dataframe()
+    if all(map(_number, frame["label"])):
+        rank = agreement(frame["label"].astype(float).to_numpy(), frame["similarity"].to_numpy())
+        return pd.DataFrame([{"label": "score", "n": len(frame), "correlation": rank}])
+    best = frame[frame["label"] == "paraphrase"].groupby("text_a")["similarity"].max()
+    nearer: Any = frame["text_a"].map(best)
+    frame["below"] = (frame["similarity"] < nearer).astype(float).where(nearer.notna())
+    rows: list[dict[str, Any]] = []
+    for label, some in frame.groupby("label", sort=False):
+        row = {"label": label, "n": len(some)}
+        for name in ("similarity", "below"):
+            values = some[name].to_numpy()
+            ones = np.ones(len(values))
+            row |= {
+                name: values.mean(),
+                f"{'' if name == 'similarity' else 'below_'}se": float(jackknife.error(values, ones)),
+            }
+        rows.append(row | ({"below": np.nan, "below_se": np.nan} if label == "paraphrase" else {}))
+    return pd.DataFrame(rows).sort_values("similarity", ascending=False, kind="stable", ignore_index=True)
+
+
+def _number(text: str) -> bool:
+    try:
+        return bool(np.isfinite(float(text)))
+    except ValueError:
+        return False
 
 
 def pairs(result: xr.Dataset) -> pd.DataFrame:

@@ -45,11 +45,11 @@ def view(
     rows: Any = statistics.table(dataset)
     if not 0 <= input < dataset.sizes["input"]:
         raise InputError(f"input: expected one from 0 to {dataset.sizes['input'] - 1}, found {input}")
-    own = rows[rows["input"] == input]
-    levels = list(dict.fromkeys(own["level"]))
+    units = rows[rows["input"] == input]
+    levels = list(dict.fromkeys(units["level"]))
     if level is not None and level not in levels:
         raise InputError(f"level: expected one of {', '.join(levels)}, found {level!r}")
-    if pin is not None and pin[1] not in own[own["side"] == pin[0]]["unit"].to_numpy():
+    if pin is not None and pin[1] not in units[units["side"] == pin[0]]["unit"].to_numpy():
         raise InputError(f"pin: expected a unit of {pin[0]}, found {pin[1]}")
     pinned = None if pin is None else ["ab".index(pin[0]), pin[1]]
     return SimilarView(dataset, SimilarState(input=input, level=level or levels[0], pin=pinned, theme=theme))
