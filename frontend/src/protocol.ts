@@ -836,12 +836,12 @@ export interface WhoAnswer {
 }
 
 /**
- * The sources of the followed word or class.
+ * The sources of the followed word or class, or why two texts are near that are read apart.
  */
 export interface WhyAnswer {
   kind: "why";
   id: number;
-  sources: SourcesPayload;
+  sources: SourcesPayload | SimilarPayload;
 }
 
 /**

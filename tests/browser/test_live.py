@@ -244,6 +244,17 @@ def test_who_did_it_ranks_heads_and_opens_them(served: str, tab: Callable[..., A
     assert f"Layer {layer}, head {head}" in page.locator(".rightpane h2").first.text_content()
 
 
+def test_two_texts_read_apart_follow_what_is_typed(served: str, tab: Callable[..., Any]) -> None:
+    page = tab(served)
+    type_in(page)
+    page.get_by_text("Why are these two near?").click()
+    page.wait_for_selector(".near button.unit[aria-label^='A: cat']")
+    page.get_by_label("Text", exact=True).fill("A lion slept.")
+    page.wait_for_selector(".near button.unit[aria-label^='A: lion']")
+    page.get_by_label("Parts").select_option("sentence")
+    page.wait_for_selector(".near button.unit[aria-label^='A: A lion slept.']")
+
+
 def test_the_address_keeps_what_is_asked(served: str, tab: Callable[..., Any]) -> None:
     page = tab(f"{served}#layer=2&heads=9")
     type_in(page, "<b>cats</b> & </script> dogs", PAIR)

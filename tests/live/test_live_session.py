@@ -401,6 +401,17 @@ def test_sources_are_those_of_why_and_a_struck_part_is_hidden(writer: Model, fil
     assert "why: expected a next word" in error(live, **asked)
 
 
+def test_two_texts_are_near_as_an_index_reads_them(demo: Model) -> None:
+    live = Live(demo)
+    shown = show(live, "The cat sat.", pair="A dog ran away.")
+    told, _ = ask(live, "why", turn=shown["turn"], at=None, chosen=None, spans="word")
+    found = hs.similar(demo, "The cat sat.", "A dog ran away.", chance=False)
+    (pair,) = told["sources"]["pairs"]
+    assert pair["similarity"] == pytest.approx(float(found["similarity"][0]), abs=1e-6)
+    assert pair["similarity"] != pytest.approx(shown["says"][0]["number"], abs=1e-2)  # read together
+    assert_allclose(np.ravel(pair["interactions"]), found["interaction"], atol=1e-6)
+
+
 def _deep() -> list[Any]:
     nested: list[Any] = []
     for _ in range(500):

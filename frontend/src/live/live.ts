@@ -140,6 +140,7 @@ export class Live {
           between,
         });
       },
+      dark: () => this.root.dataset.theme === "dark",
       shade: (prompt) => this.texts.shade(prompt),
       toggle: (change) => this.toggle(change),
     });
@@ -188,6 +189,7 @@ export class Live {
   /** The surroundings have become light or dark. */
   surroundings(): void {
     this.explorer?.surroundings();
+    this.why.surroundings();
     this.theme();
   }
 
@@ -369,7 +371,8 @@ export class Live {
 
   // The sources are of the input, the place and the word; changes strike their parts out.
   private sources(): void {
-    this.why.update(this.input, this.place, this.chosen);
+    const apart = this.shown?.says[0]?.kind === "cosine";
+    this.why.update(apart, this.input, this.place, this.chosen);
     this.why.changes(this.history.changes);
   }
 

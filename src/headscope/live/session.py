@@ -149,6 +149,7 @@ class Live:
         self._shared = against is None or _vocabulary(against) == _vocabulary(model)
         self._turn = 0
         self._ran: list[Ran] = []
+        self._given = LiveInput()
         self.view: View | None = None
         self._plain: tuple[object, Ran] | None = None
         self._stopped: Callable[[], bool] = lambda: False
@@ -206,7 +207,7 @@ class Live:
             raise StoppedError("stopped")
 
     def _show(self, asked: Asked) -> Answer:
-        given = read_input(asked.get("input"))
+        self._given = given = read_input(asked.get("input"))
         if given.get("written") and not self._shared:
             raise InputError(
                 "these two models have vocabularies of their own: a token cannot be written for both"
@@ -339,9 +340,17 @@ class Live:
         return answer, []
 
     def _why(self, asked: Asked) -> Answer:
-        """Which part of the input made the followed word or class, as the model is without changes."""
+        """Which part of the input made the followed word or class, as the model is without changes; of two texts why
+        they are near, read apart.
+        """
         self._current(asked)
         reading, predicted = self._ran[0].reading, self._ran[0].predicted
+        units = "word" if asked.get("spans") == "word" else "sentence"
+        number = whole_number(asked, "id")
+        if predicted.kind == "cosine":
+            a, b = self._given.get("text", ""), self._given.get("pair", "")
+            near = cast("Any", headscope.similar(reading.model, a, b, units, chance=False)).view()
+            return WhyAnswer(kind="why", id=number, sources=near.payload), []
         at, chosen = predicted.place(_place(asked, "at")), _place(asked, "chosen")
         best = predicted.best(at)
         if "decoder" in reading.axes or at is None or not best:
@@ -357,13 +366,13 @@ class Live:
             reading.model,
             tokens.take(slice(0, at + 1)) if predicted.kind == "next" else tokens,
             answer if predicted.kind == "class" else [answer],
-            "word" if asked.get("spans") == "word" else "sentence",
+            units,
             position=None if predicted.kind == "next" else at,
         )
         sources = cast("SourcesPayload", result.view().payload)
         if answer == best[0]:
             sources["origin"] = "said"
-        return WhyAnswer(kind="why", id=whole_number(asked, "id"), sources=sources), []
+        return WhyAnswer(kind="why", id=number, sources=sources), []
 
     def _without(self, asked: Asked) -> Answer:
         self._current(asked)

@@ -7,7 +7,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 from headscope.views.blobs import ArrayRef
 from headscope.views.lab import LabInfo
 from headscope.views.payload import Added, ExplorerPayload, ReadsInfo
-from headscope.views.sources import SourcesPayload
+from headscope.views.sources import SimilarPayload, SourcesPayload
 
 
 class Message(TypedDict):
@@ -135,11 +135,11 @@ class WhoAnswer(TypedDict):
 
 
 class WhyAnswer(TypedDict):
-    """The sources of the followed word or class."""
+    """The sources of the followed word or class, or why two texts are near that are read apart."""
 
     kind: Literal["why"]
     id: int
-    sources: SourcesPayload
+    sources: SourcesPayload | SimilarPayload
 
 
 class WithoutAnswer(TypedDict):
