@@ -7,8 +7,10 @@ right or to the left. A level is given as p ≤ .05 over .05 and so on: 1 is rig
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -536,6 +538,32 @@ def _told(
     return (alike * common + np.sqrt(1 - alike**2) * own) @ directions
 
 
+def unrelated(runs: int) -> list[Row]:
+    """Sentences of English EWT that stand far apart, read by the demo model: what seems to make them near."""
+    import headscope as hs
+
+    trees = Path(__file__).parents[2] / "shared" / "data" / "ud_ewt" / "en_ewt-ud-test.conllu"
+    text = trees.read_text("utf-8")
+    lines = [line for line in re.findall(r"# text = (.*)", text) if 3 <= len(line.split()) <= 25]
+    model, draw = hs.load(), np.random.default_rng(0)
+    passed: list[tuple[int, bool, bool]] = []
+    for _ in range(runs):
+        first = int(draw.integers(len(lines)))
+        second = (first + len(lines) // 4 + int(draw.integers(len(lines) // 2))) % len(lines)
+        found = hs.similar(model, lines[first], lines[second], chance=True)
+        words = len(lines[first].split()) + len(lines[second].split())
+        passed.append((words, bool((found["q_pair"] <= 0.05).any()), bool((found["q"] <= 0.05).any())))
+    rows: list[Row] = []
+    for low, high in ((6, 18), (18, 30), (30, 51), (6, 51)):
+        some = np.array([one[1:] for one in passed if low <= one[0] < high], np.float64).reshape(-1, 2)
+        levels = [_mean(some[:, column]) for column in (0, 1)]
+        rows.append(
+            {"words of both": f"{low} to {high - 1}", "pairs of texts": len(some)}
+            | {"any interaction at q ≤ 0.05": levels[0], "any effect at q ≤ 0.05": levels[1]}
+        )
+    return rows
+
+
 PARTS: dict[str, tuple[Callable[[int], list[Row]], int]] = {
     "needles": (needles, 40_000),
     "pairs": (pairs, 40_000),
@@ -555,6 +583,7 @@ PARTS: dict[str, tuple[Callable[[int], list[Row]], int]] = {
     "answers": (answers, 10_000),
     "vocabulary": (vocabulary, 2_000),
     "halves": (halves, 20_000),
+    "unrelated": (unrelated, 150),
 }
 """Each part, and how many figures a row of it takes."""
 

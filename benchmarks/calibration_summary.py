@@ -62,6 +62,7 @@ PARTS = {
     "answers": Part("tokens of an answer, 48 to 192", r"^\d+ tokens"),
     "vocabulary": Part("a span that the answer does not hang on", level="p ≤ 0.05", far="p ≤ 0.001"),
     "halves": Part("a list's ten highest heads, in two halves", "interval"),
+    "unrelated": Part("sentences that have nothing to do with each other", level="q ≤ 0.05", multiple=False),
 }  # fmt: skip
 
 

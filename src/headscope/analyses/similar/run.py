@@ -100,7 +100,10 @@ class TextReader:
 
         Of units in one another the smaller are read in those alone that change most how `near` a vector it is.
         """
-        cuts = [cut(prompt, self._units) for prompt in prompts]
+        try:
+            cuts = [cut(prompt, self._units) for prompt in prompts]
+        except InputError as error:
+            raise InputError(str(error).replace("spans", "units", 1)) from None
         first = [[unit for unit in units if unit.parent < 0] for units in cuts]
         made = self.apart(prompts, first)
         while near is not None and len(first[0]) < len(cuts[0]):
@@ -220,7 +223,7 @@ def similar(
 
     >>> found = similar(model, "The bill was paid late.", "Payment was delayed.", chance=False)
     >>> found["similarity"].dims, found["interaction"].sizes["pair"]
-    (('input',), 20)
+    (('input',), 24)
     """
     before = prompt if isinstance(prompt, tuple) else (prompt, prompt)
     readers = [
@@ -231,6 +234,8 @@ def similar(
     documents = [b] if isinstance(b, str) else list(b)
     if not documents:
         raise InputError("b: expected a text, found none")
+    if chance and not isinstance(units, str):
+        raise InputError(f"chance: expected one unit beside it, such as 'word', found {units}")
     if isinstance(a, str):
         result, others = _explained(
             readers, a, b, units, background=background, chance=chance, delete=delete, show=show
