@@ -37,7 +37,13 @@ DATA = [
     f"{PACKAGE}/analyses/model_card/schema.json",
     *(
         f"{PACKAGE}/corpora/data/{name}"
-        for name in ("README.md", "builtin.conllu", "builtin.txt", "indirect_objects.jsonl", "minimal_pairs.tsv")
+        for name in (
+            "README.md",
+            "builtin.conllu",
+            "builtin.txt",
+            "indirect_objects.jsonl",
+            "minimal_pairs.tsv",
+        )
     ),
     *(
         path.relative_to(ROOT / "src").as_posix()

@@ -115,7 +115,7 @@ class _Analysis(HelpCommand):
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write, below ``why``, which questions of why other commands answer."""
         if self.analysis.command == "why":
-            with formatter.section("Six commands answer why"):
+            with formatter.section("Commands that answer why"):
                 formatter.write_dl(
                     [
                         (one.command, one.help.partition("?")[0] + "?")
