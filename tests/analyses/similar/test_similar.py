@@ -142,7 +142,7 @@ def test_chance_is_the_share_of_unrelated_texts(model: Model) -> None:
             max(abs(effect(A, other, some)) for some in words[0]) >= abs(row.effect) for other in fitted
         ]
         assert row.p == pytest.approx((1 + sum(own)) / 3)
-        assert row.q == pytest.approx((1 + sum(any_of)) / 3)
+        assert row.q == pytest.approx(min(1.0, 2 * (1 + sum(any_of)) / 3))
     near = [cosine(vector(model, A, []), vector(model, other, [])) for other in fitted]
     near += [cosine(vector(model, other, []), vector(model, B, [])) for other in fitted]
     assert float(found["percentile"][0]) == np.mean(np.array(near) < float(found["similarity"][0]))

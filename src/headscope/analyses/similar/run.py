@@ -188,7 +188,8 @@ def similar(
       together. The effects are not additive, and neither are interactions.
     - **direction**: the cosine of what the absence of each does to its own text's vector; it aligns words best.
     - **p**: the share of unrelated texts of which a word meets any as strongly; **q**: in which any pair does. Either
-      text is held, and the larger is taken. Of an effect: in which this unit, or any, matters as much.
+      text is held, and the larger is taken. Of an effect: in which this unit, or any, matters as much (of any, twice
+      that: there are two texts).
     - **percentile**: the share of pairs of unrelated texts that are less near. A cosine of .7 may be nothing.
 
     Args:
@@ -369,11 +370,8 @@ class TextPair:
         for side, (one, reader) in enumerate(zip(self.sides, self.readers, strict=True)):
             effects = near[0, 0] - (near[1:, 0] if side == 0 else near[0, 1:])
             others = [one[0, 0] - (one[1:, 0] if side == 0 else one[0, 1:]) for one in self.others[side]]
-            figures = [
-                effects,
-                _share(effects, others),
-                _share(effects, [np.abs(one).max() for one in others]),
-            ]
+            any_of = _share(effects, [np.abs(one).max() for one in others])
+            figures = [effects, _share(effects, others), np.minimum(2 * any_of, 1.0)]  # there are two texts
             deleted.append(np.full(len(effects), np.nan))
             if delete:
                 gone = reader.without([(one.prompt.tokens, unit.tokens) for unit in one.units], delete=True)
