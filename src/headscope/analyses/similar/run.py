@@ -257,6 +257,13 @@ def similar(
     return result.assign_attrs(describe(meta))
 
 
+def _near(readers: Sequence[TextReader], a: Tensor, b: Tensor) -> Tensor:
+    """How near vectors are. `InputError` where two towers do not end in one space."""
+    if a.shape[1] != b.shape[1]:
+        raise InputError(f"second: expected vectors of {a.shape[1]} dimensions, as of A, found {b.shape[1]}")
+    return readers[0].embedder.near(a, b)
+
+
 def _compared(
     readers: Sequence[TextReader], a: Sequence[str], b: Sequence[str], labels: Sequence[str] | None
 ) -> xr.Dataset:
@@ -269,9 +276,7 @@ def _compared(
         reader.vectors([reader.text(text, f"{name}[{n}]") for n, text in enumerate(texts)])
         for reader, name, texts in zip(readers, "ab", (a, b), strict=True)
     ]
-    near = [
-        float(readers[0].embedder.near(one[None], other[None])) for one, other in zip(*vectors, strict=True)
-    ]
+    near = [float(_near(readers, one[None], other[None])) for one, other in zip(*vectors, strict=True)]
     coords = {
         "label": ("input", list(labels or ["pair"] * len(a))),
         "text_a": ("input", list(a)),
@@ -302,7 +307,7 @@ def _explained(
     query_vector, vectors = (
         reader.vectors(some) for reader, some in zip(readers, ([query], texts), strict=True)
     )
-    near = readers[0].embedder.near(query_vector, vectors)[0]
+    near = _near(readers, query_vector, vectors)[0]
     ranked: list[int] = cast("Any", near.argsort(descending=True, stable=True)[:show]).tolist()
     pairs = [
         TextPair(readers, (query, texts[place]), (query_vector[0], vectors[place])) for place in ranked[:2]
@@ -313,6 +318,8 @@ def _explained(
         else chance
     ):
         lines = [str(one.text) for one in builtin(pack=None)] if background is None else background
+        if not (lines := [line for line in lines if line.strip()]):
+            raise InputError("background: expected texts that have nothing to do with these, found none")
         for pair in pairs:
             pair.compare(lines)
     result: Any = _dataset(pairs, delete=delete)
@@ -335,7 +342,7 @@ class TextPair:
     def __init__(
         self, readers: Sequence[TextReader], prompts: Sequence[Prompt], wholes: Sequence[Tensor]
     ) -> None:
-        self.readers, self.others = readers, ([], [])
+        self.readers = readers
         self.sides = [
             reader.read([one], other)[0]
             for reader, one, other in zip(readers, prompts, reversed(wholes), strict=True)
