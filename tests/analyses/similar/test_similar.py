@@ -148,6 +148,28 @@ def test_chance_is_the_share_of_unrelated_texts(model: Model) -> None:
     assert float(found["percentile"][0]) == np.mean(np.array(near) < float(found["similarity"][0]))
 
 
+def test_heads_carry_a_word_by_what_the_similarity_loses_without_them(model: Model) -> None:
+    """Where one head alone does not see it; the first has the largest derivative of all."""
+    found = hs.similar(model, A, B, chance=False, through=2)
+    rows: Any = hs.table(found)
+    for side, text, other in (("a", A, B), ("b", B, A)):
+        own = np.flatnonzero(found["through_side"].values == side)
+        unit = int(found["through_unit"].values[own[0]])
+        effects = rows[rows["side"] == side].set_index("unit")["effect"].abs()
+        assert effects.idxmax() == unit
+        word = places(model, text)[unit]
+        for at in own:
+            head = f"L{found['through_layer'].values[at]}H{found['through_head'].values[at]}"
+            others = set(range(len(model.tokenizer(text)["input_ids"]))) - {*word}
+            changes = [hs.WhatIf.parse(f"{head} hide {query}>{key}") for query in others for key in word]
+            with hs.edit(model, *changes):
+                changed = vector(model, text, [])
+            left = cosine(changed, vector(model, other, []))
+            assert float(found["similarity"][0]) - left == pytest.approx(
+                float(found["through_effect"][at]), abs=1e-9
+            )
+
+
 def test_a_page_and_pictures(model: Model, tmp_path: Path) -> None:
     found = hs.similar(model, A, B, chance=False)
     for suffix in ("html", "svg", "png"):

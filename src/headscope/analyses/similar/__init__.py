@@ -15,7 +15,7 @@ ANALYSIS = Analysis(
         "B": "Another text; or give --in.",
     },
     named={"in_": "in", "show": "", "labels": "", "chance": ""},
-    metavars={"second": "MODEL", "units": "UNITS"},
+    metavars={"second": "MODEL", "units": "UNITS", "through": "K"},
     output=(
         ".html, .svg, .png or .pdf of the texts; .parquet, .csv, .json or .tex of the table, a row a unit; .nc of all.",
         (*TABLES, ".nc", *PAGES),

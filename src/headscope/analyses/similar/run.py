@@ -13,7 +13,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from headscope.analyses.result import returns_result
-from headscope.analyses.similar.statistics import passing
+from headscope.analyses.similar.heads import CarryingHead, carriers
+from headscope.analyses.similar.statistics import THROUGH, passing
 from headscope.analyses.why.given import read
 from headscope.analyses.why.spans import Prompt, Source, Spans, Stretch, cut
 from headscope.analyses.why.statistics import agreement
@@ -21,7 +22,7 @@ from headscope.attention.one import running
 from headscope.attention.recording import evaluating
 from headscope.core.arrays import Floats
 from headscope.core.tokens import Tokens
-from headscope.core.validation import Count, validated
+from headscope.core.validation import Count, Number, validated
 from headscope.corpora import builtin
 from headscope.errors import InputError
 from headscope.measures.dataset import describe
@@ -132,6 +133,10 @@ class TextReader:
         parts = torch.split(vectors, [len(rows) for rows in hidden])
         return [ReadText(*one) for one in zip(prompts, cuts, parts, strict=True)]
 
+    def carriers(self, one: ReadText, unit: int, other: Tensor, count: int) -> Sequence[CarryingHead]:
+        """The heads through which a unit reaches the vector, as that is near the `other` one."""
+        return carriers(self.embedder, one.prompt, one.units[unit], other, self._prompt, count)
+
     def vectors(self, prompts: Sequence[Prompt]) -> Tensor:
         """The vector of each text."""
         return self.without([(one.tokens, np.zeros(len(one.tokens), np.bool_)) for one in prompts])
@@ -174,6 +179,7 @@ def similar(
     background: Sequence[str] | None = None,
     chance: bool | None = None,
     delete: bool = False,
+    through: Number = 0,
     dimensions: Count | None = None,
     show: Count = 5,
     batch_size: Count = 32,
@@ -207,6 +213,9 @@ def similar(
         background: unrelated texts; by default those of the built-in corpus.
         chance: compare with unrelated texts; by default where all texts have at most 64 tokens.
         delete: also the effects where units are not in the text at all; positions move then.
+        through: of so many heads, those with the largest estimates for the first unit of either text, what the
+            similarity loses where they alone do not see it. The estimate is the derivative by a bias on their attention
+            to it; what the pooling adds of the unit's own states is not in it.
         dimensions: of the vector that are kept (Matryoshka).
         show: documents that are ranked, of which the first two are explained.
         batch_size: inputs that run at once.
@@ -214,9 +223,9 @@ def similar(
     Returns:
         A dataset over ``(input)``: ``similarity``, ``percentile``, ``left`` (the similarity where all units above the
         bar are hidden); over ``(unit)`` ``unit_effect``, ``p``, ``q``, ``deleted``; over ``(pair)`` ``interaction``,
-        ``direction``, ``p_pair``, ``q_pair``; of several documents over ``(document)`` ``ranked``. Its table has a row
-        a unit, `headscope.analyses.similar.statistics.pairs` one a pair. Of a list of pairs only ``(input)`` with
-        ``similarity`` and its ``label``, and its table has a row a label.
+        ``direction``, ``p_pair``, ``q_pair``; over ``(through)`` what heads carry; of several documents over
+        ``(document)`` ``ranked``. Its table has a row a unit, `headscope.analyses.similar.statistics.pairs` one a pair.
+        Of a list of pairs only ``(input)`` with ``similarity`` and its ``label``, and its table has a row a label.
 
     Raises:
         InputError: an empty text, or no such unit.
@@ -239,7 +248,15 @@ def similar(
         raise InputError(f"chance: expected one unit beside it, such as 'word', found {units}")
     if isinstance(a, str):
         result, others = _explained(
-            readers, a, b, units, background=background, chance=chance, delete=delete, show=show
+            readers,
+            a,
+            b,
+            units,
+            background=background,
+            chance=chance,
+            delete=delete,
+            through=through,
+            show=show,
         )
     else:
         result, others = _compared(readers, a, documents, labels), 0
@@ -296,6 +313,7 @@ def _explained(
     background: Sequence[str] | None,
     chance: bool | None,
     delete: bool,
+    through: int,
     show: int,
 ) -> tuple[xr.Dataset, int]:
     """What makes a text near another, or the first two of several; and how many unrelated texts stood beside each."""
@@ -323,6 +341,8 @@ def _explained(
         for pair in pairs:
             pair.compare(lines)
     result: Any = _dataset(pairs, delete=delete)
+    if through:
+        result = result.assign(_heads(pairs, through))
     if not isinstance(b, str):
         result = result.assign_coords(
             document=ranked, document_text=("document", [documents[place] for place in ranked])
@@ -438,6 +458,21 @@ def _share(figures: Floats, others: Sequence[Floats]) -> Floats:
         return np.full(figures.shape, np.nan)
     sizes = np.abs(figures)
     return np.mean([np.ones(figures.shape), *(np.abs(one) >= sizes for one in others)], 0)
+
+
+def _heads(pairs: Sequence[TextPair], count: int) -> dict[str, Any]:
+    """The heads through which the unit of the largest effect, of each text, reaches its vector."""
+    rows: list[tuple[Any, ...]] = []
+    for number, pair in enumerate(pairs):
+        for side, (one, reader) in enumerate(zip(pair.sides, pair.readers, strict=True)):
+            near = pair.near if side == 0 else pair.near.T
+            unit = int(np.abs(near[0, 0] - near[1:, 0]).argmax())
+            other = pair.sides[1 - side].vectors[0]
+            rows += [(number, "ab"[side], unit, *head) for head in reader.carriers(one, unit, other, count)]
+    return {
+        f"through_{name}": ("through", [*values])
+        for name, values in zip(THROUGH, zip(*rows, strict=True), strict=True)
+    }
 
 
 UNIT = ("unit_effect", "p", "q", "deleted")

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
+from headscope.analyses.reproduce import see_head
 from headscope.analyses.similar import statistics
 from headscope.core.counts import plural
 from headscope.core.escapes import beginning
+from headscope.core.heads import Head
 from headscope.measures.dataset import description
 from headscope.views.blocks import Block, rows_of
 from headscope.views.digits import fixed, signed
@@ -52,6 +55,8 @@ def section(result: xr.Dataset) -> list[str | Block]:
         gone = [name for name in ("p", "q", "deleted") if of_units[name].isna().all()]
         largest = of_units.reindex(of_units["effect"].abs().sort_values(ascending=False, kind="stable").index)
         lines += rows_of(largest.head(MOST), of="similar", dropped=["unit", *gone])
+    if "through_head" in result:
+        lines += through(result)
     if "ranked" in result and result.sizes["input"] > 1:
         lines.append(rather(result))
     return [*lines, COLUMNS, *notes(result)]
@@ -95,6 +100,23 @@ def sentence(result: xr.Dataset, number: int = 0) -> str:
     if np.isfinite(agreement := float(one["agreement"])):
         text += f". Hidden and deleted words agree by {fixed(agreement, 2)} (rank correlation)"
     return text
+
+
+def through(result: xr.Dataset) -> list[str]:
+    """Through which heads the first word of either text reaches its vector, and how to see the first of them."""
+    table: Any = statistics.table(result)
+    units = table.set_index(["input", "side", "unit"])["text"]
+    lines: list[str] = []
+    rows: Any = pd.DataFrame({name: result[f"through_{name}"].values for name in statistics.THROUGH})
+    for key, heads in rows.groupby(["input", "side", "unit"], sort=False):
+        named = ", ".join(
+            f"{Head(row.layer, row.head)} {signed(row.estimate, 3)} (masked alone {signed(row.effect, 3)})"
+            for row in heads.itertuples()
+        )
+        lines.append(f"“{beginning(units[key], 40)}” of {key[1].upper()} reaches its vector through {named}")
+        text = str(result[f"text_{key[1]}"].values[key[0]])
+        lines.append(see_head(text, heads.iloc[0], description(result)))
+    return lines
 
 
 def rather(result: xr.Dataset) -> str:

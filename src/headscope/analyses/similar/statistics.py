@@ -15,6 +15,9 @@ from headscope.statistics import jackknife
 LEVEL = 0.05
 """The q up to which a unit, or a pair of them, passes."""
 
+THROUGH = ("input", "side", "unit", "layer", "head", "estimate", "effect")
+"""What is known of a head that carries a unit."""
+
 BAR = 0.5
 """Without chance a pair passes with at least this share of the largest interaction."""
 
