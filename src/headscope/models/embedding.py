@@ -16,7 +16,7 @@ from headscope.core.lazy import module
 from headscope.core.tokens import Tokens
 from headscope.errors import ModelError, RefusedError
 from headscope.models import encode
-from headscope.models.model import Model
+from headscope.models.model import Model, expect_text_alone
 
 Similarity = Literal["cosine", "dot", "euclidean", "manhattan"]
 """How near two vectors are; of distances, less 0 is nearer."""
@@ -108,6 +108,7 @@ def embedder(model: Model) -> Embedder:
     """
     if model.tokenizer is None:
         raise RefusedError(f"{model.name}: expected a model that reads texts, found one without a tokenizer")
+    expect_text_alone(model)
     if model.sentences is not None:
         return _of_object(model, model.sentences)
     listed = _json(model, "modules.json")

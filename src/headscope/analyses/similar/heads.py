@@ -58,7 +58,7 @@ class AskedVector(AskedPrompt):
     def log_p(self, scores: Tensor) -> Tensor:
         """How near they are, ``[row 1]``."""
         assert self.embedder is not None
-        return self.embedder.near(scores[:, 0].double(), self.other)
+        return self.embedder.near(scores[:, 0].double(), self.other.to(scores.device))
 
 
 def carriers(
