@@ -223,6 +223,9 @@ LIVE: dict[str, tuple[str | None, str, tuple[int, int]]] = {
 """Of each picture of a live model: the model (None: the demo model), the fragment of its address, the window's size."""
 
 
+UNFOLD = "() => document.querySelectorAll('.tells details').forEach((panel) => { panel.open = true; })"
+
+
 def live(browser: Browser) -> None:
     """The pictures of the page of `headscope serve`."""
     for name, (model, fragment, size) in LIVE.items():
@@ -237,10 +240,10 @@ def live(browser: Browser) -> None:
         page = browser.new_page(viewport={"width": size[0], "height": size[1]}, color_scheme=theme)
         page.goto(f"{served.stdout.readline().strip()}#{fragment}")
         page.wait_for_selector(".live .tells:not([hidden])", timeout=60_000)
+        page.evaluate(UNFOLD)
         page.get_by_role("button", name="Rank the heads").click()
         page.wait_for_function(
-            "() => { const cells = [...document.querySelectorAll('.who .exact')];"
-            " return cells.length > 0 && cells.every((cell) => cell.textContent !== '…'); }",
+            "() => document.querySelector('.who tbody tr') && !document.querySelector('.who .link:disabled')",
             timeout=60_000,
         )
         page.mouse.move(0, 0)
@@ -262,6 +265,7 @@ def inside(browser: Browser, folder: Path) -> None:
     page = browser.new_page(viewport={"width": 1440, "height": 900}, color_scheme="light")
     page.goto(place.as_uri())
     page.wait_for_selector(".live .tells:not([hidden])", timeout=60_000)
+    page.evaluate(UNFOLD)
     page.get_by_role("button", name="Rank the heads").click()
     page.wait_for_function(
         "() => document.querySelector('.who tbody tr:nth-child(10)')"

@@ -368,6 +368,9 @@ def test_what_a_page_opens_with_is_text_and_pair(inside: Any) -> None:
     page = inside("BERT that classifies").page
     assert page.get_by_label("Pair", exact=True).input_value() == PAIR
     assert page.locator(".hv .toks.r .tok").all_inner_texts()[-4:] == ["it", "slept", ".", "[SEP]"]
+    page.evaluate("document.querySelector('.live .why').hidden = true")  # as where no word or class is said
+    lefts = [page.locator(f".live .{part}").bounding_box()["x"] for part in ("texts", "middle", "tells")]
+    assert lefts == sorted(lefts)
 
 
 NO_SIMD = "WebAssembly.validate = () => false"
