@@ -15,7 +15,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Pooling, Transformer
 
 import headscope as hs
-from headscope.analyses.similar.run import TextReader
+from headscope.analyses.similar.reader import TextReader
 from tests.helpers.small_models import save_bert, save_llama
 from tests.helpers.small_tokenizers import demo, roberta
 

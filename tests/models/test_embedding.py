@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import headscope as hs
-from headscope.analyses.similar.run import TextReader
+from headscope.analyses.similar.reader import TextReader
 
 pytestmark = pytest.mark.slow
 

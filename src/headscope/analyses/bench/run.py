@@ -23,7 +23,7 @@ from headscope.analyses.probes.run import probe
 from headscope.analyses.result import table
 from headscope.analyses.roles.retrieval.run import retrieval
 from headscope.analyses.roles.run import repeated_tokens
-from headscope.analyses.similar.run import ReadText, TextReader, direction, together
+from headscope.analyses.similar.reader import ReadText, TextReader, direction, together
 from headscope.analyses.why.spans import cut
 from headscope.attention.one import capture
 from headscope.core.arrays import AnyFloats, Bools, Floats

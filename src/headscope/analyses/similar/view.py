@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Literal
 
 import numpy as np
@@ -17,9 +16,7 @@ from headscope.views.blobs import Blobs
 from headscope.views.charts import meta_of, model_name
 from headscope.views.section import rounded
 from headscope.views.sources import NearTexts, NearUnit, SimilarPayload, SimilarState
-from headscope.views.still import Kind, Width, picture
-from headscope.views.view import Showable
-from headscope.views.widget import make_still_widget
+from headscope.views.still_view import StillView
 
 
 @validated
@@ -55,14 +52,12 @@ def view(
     return SimilarView(dataset, SimilarState(input=input, level=level or levels[0], pin=pinned, theme=theme))
 
 
-class SimilarView(Showable):
+class SimilarView(StillView):
     """Two texts that are read apart, and what makes them near."""
 
     def __init__(self, dataset: xr.Dataset, state: SimilarState) -> None:
-        self.blobs = Blobs()
-        self._widget: Any = None
         name = model_name(meta_of(dataset)["model"])
-        self._payload = SimilarPayload(
+        payload = SimilarPayload(
             kind="similar",
             version=1,
             title=f"Why are these two texts near? · {name}",
@@ -71,29 +66,10 @@ class SimilarView(Showable):
             notes=notes(dataset),
             state=state,
         )
-
-    @property
-    def payload(self) -> SimilarPayload:
-        """What the page is given."""
-        return self._payload
-
-    def picture(self, kind: Kind, *, width: Width = "page", dots: float = 300.0, title: bool = True) -> bytes:
-        """The texts and their lines as a picture; arguments as for `save`."""
-        about = {
-            "title": self._payload["title"],
-            "description": json.dumps({name: self._payload[name] for name in ("model", "state")}),
-        }
-        heading = self._payload["title"] if title else None
-        return picture(kind, self._payload, self.blobs, width=width, dots=dots, title=heading, about=about)
-
-    def widget(self) -> Any:
-        """The widget (`anywidget.AnyWidget`). `MissingError` where the extra ``notebook`` is not installed."""
-        if self._widget is None:
-            self._widget = make_still_widget(self._payload, self.blobs)
-        return self._widget
+        super().__init__(payload, Blobs())
 
     def __repr__(self) -> str:
-        return f"SimilarView({len(self._payload['pairs'])} pairs of texts)"
+        return f"SimilarView({self._payload['title']!r})"
 
 
 def _texts(dataset: xr.Dataset, number: int) -> NearTexts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import xarray as xr
@@ -27,9 +27,7 @@ from headscope.views.payload import LinkInfo, PictureInfo
 from headscope.views.section import rounded
 from headscope.views.sources import CarrierInfo, SourceInfo, SourcesPayload, SourcesState, StatementInfo
 from headscope.views.spectrogram import stretches
-from headscope.views.still import Kind, Width, picture
-from headscope.views.view import Showable
-from headscope.views.widget import make_still_widget
+from headscope.views.still_view import StillView
 
 HEADS = 5
 """So many heads of a span are named."""
@@ -99,38 +97,18 @@ def view(
     return SourcesView(dataset, model, state)
 
 
-class SourcesView(Showable):
+class SourcesView(StillView):
     """The sources of an answer."""
 
     def __init__(self, dataset: xr.Dataset, model: Model | None, state: SourcesState) -> None:
-        self.blobs = Blobs()
-        self._payload = payload_of(dataset, state)
-        self._widget: Any = None
+        payload, blobs = payload_of(dataset, state), Blobs()
         if model is not None and "id" in dataset and dataset.sizes["input"] <= TOKENS:
-            self._payload["maps"] = _maps(dataset, model, self._payload, self.blobs)
-
-    @property
-    def payload(self) -> SourcesPayload:
-        """What the page is given."""
-        return self._payload
-
-    def picture(self, kind: Kind, *, width: Width = "page", dots: float = 300.0, title: bool = True) -> bytes:
-        """The text and the answer as a picture; arguments as for `save`."""
-        about = {
-            "title": self._payload["title"],
-            "description": json.dumps({name: self._payload[name] for name in ("model", "answer", "state")}),
-        }
-        heading = self._payload["title"] if title else None
-        return picture(kind, self._payload, self.blobs, width=width, dots=dots, title=heading, about=about)
-
-    def widget(self) -> Any:
-        """The widget (`anywidget.AnyWidget`). `MissingError` where the extra ``notebook`` is not installed."""
-        if self._widget is None:
-            self._widget = make_still_widget(self._payload, self.blobs)
-        return self._widget
+            payload["maps"] = _maps(dataset, model, payload, blobs)
+        super().__init__(payload, blobs, ("model", "answer", "state"))
 
     def __repr__(self) -> str:
-        spans, state = len(self._payload["spans"]), self._payload["state"]
+        shown = cast("SourcesPayload", self._payload)
+        spans, state = len(shown["spans"]), shown["state"]
         return f"SourcesView({spans} spans; {', '.join(f'{key}={value!r}' for key, value in state.items())})"
 
 
