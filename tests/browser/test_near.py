@@ -35,6 +35,7 @@ def test_a_pointed_word_shows_its_lines_and_a_press_keeps_them(open_page: Callab
     late.click()
     page.mouse.move(5, 5)
     assert late.get_attribute("aria-pressed") == "true"
+    assert late.evaluate("button => button.matches(':focus')")
     assert page.locator(".drawing text").evaluate_all(numbers) == shown
     page.get_by_label("Document").select_option(index=1)
     assert page.locator("button.unit[aria-pressed=true]").count() == 0

@@ -57,6 +57,7 @@ export class WhyBox {
     this.spans.value = apart ? "word" : "sentence";
     this.asking.clear();
     if (!apart) {
+      if (this.shown instanceof NearView) this.shown.destroy();
       this.shown = null;
       this.place.replaceChildren();
       this.owner.shade(null);

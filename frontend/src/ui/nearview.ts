@@ -98,7 +98,9 @@ export class NearView {
         });
       }),
     );
+    const focused = [...this.picture.querySelectorAll(".unit")].findIndex((each) => each.matches(":focus"));
     this.picture.replaceChildren(drawing, h("div.units", { style: `width: ${width}px` }, ...rows));
+    rows[focused]?.focus();
     const cells = together(pair, this.state.level)
       .slice(0, LISTED)
       .map(({ a, b, value, q }) =>
