@@ -1,4 +1,4 @@
-"""Vectors of texts are those that sentence-transformers makes of the same files."""
+"""Vectors and scores of texts are those that sentence-transformers makes of the same files."""
 
 from __future__ import annotations
 
@@ -54,3 +54,21 @@ def test_the_vector_is_that_of_sentence_transformers(kind: str, made: Path) -> N
         found = reader.without([(prompts[0].tokens, hidden)])
         np.testing.assert_allclose(found, wanted[f"{kind}-{place}"], **close)
         assert not np.allclose(found, wanted[kind][:1], **close)
+
+
+SCORED = ("late", "late mean", "PyLate", "ColBERT", "plain cross", "cross", "cross logit")
+
+
+@pytest.mark.parametrize("kind", SCORED)
+def test_the_score_is_that_of_sentence_transformers(kind: str, made: Path) -> None:
+    """Of its object and of its files; the terms of late interaction sum to it."""
+    wanted = np.load(made / "vectors.npz")
+    model = hs.load(str(made / kind))
+    pairs = [(a, b) for a in TEXTS for b in TEXTS]
+    found = hs.similar(model, *map(list, zip(*pairs, strict=True)))["similarity"].values
+    assert np.ptp(found) > 1e-4
+    np.testing.assert_allclose(found, wanted[kind].ravel(), rtol=1e-6)
+    np.testing.assert_allclose(found, wanted[f"{kind}-object"], rtol=1e-6)
+    if "cross" not in kind:
+        terms = hs.similar(model, *TEXTS[:2], chance=False)["interaction"]
+        assert float(terms.sum()) == pytest.approx(float(wanted[kind][0, 1]), rel=1e-6)

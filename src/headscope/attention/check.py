@@ -340,7 +340,8 @@ def probe_inputs(model: Model) -> dict[str, Tensor]:
 
     Raises `RefusedError` where the configuration does not say what the model takes; give inputs to `check` then.
     """
-    if model.tokenizer is not None and model.reads == "input_ids":
+    both = hasattr(model.module, "get_text_features")  # SigLIP does not run without a picture
+    if model.tokenizer is not None and model.reads == "input_ids" and not both:
         try:
             tokens = model.encode(PROBE)
         except HeadscopeError:

@@ -193,7 +193,7 @@ def _given(given: tuple[Any, ...]) -> Model:
     if readers.get("tokenizer") is None:
         readers["tokenizer"] = tokenizer
     model = Model(inner, **readers)
-    if inner is not bare and hasattr(bare, "similarity_fn_name"):
+    if inner is not bare and hasattr(bare, "default_prompt_name"):
         model.sentences = bare
     within = "" if inner is bare else f"the transformer within {type(bare).__name__}"
     model.notes = tuple(note for note in (tuned(module), within) if note)

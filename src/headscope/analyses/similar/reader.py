@@ -10,15 +10,17 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
+from torch.nn.utils.rnn import pad_sequence
 
 from headscope.analyses.similar.heads import CarryingHead, carriers
+from headscope.analyses.similar.statistics import OTHER
 from headscope.analyses.why.given import read
 from headscope.analyses.why.spans import Prompt, Source, Spans, Stretch, cut
 from headscope.attention.one import running
 from headscope.attention.recording import evaluating
 from headscope.core.arrays import Floats
 from headscope.core.tokens import Tokens
-from headscope.errors import InputError
+from headscope.errors import InputError, RefusedError
 from headscope.models import Model
 from headscope.models.embedding import Embedder, embedder
 from headscope.models.model import uncached
@@ -34,7 +36,8 @@ class ReadText:
     Attributes:
         prompt: as units are cut of it.
         units: of the text.
-        vectors: its vector, and those without each unit, ``[unit + 1, dimension]``.
+        vectors: its vector, and those without each unit, ``[unit + 1, dimension]``; or those of its tokens,
+            ``[unit + 1, token, dimension]``.
     """
 
     prompt: Prompt
@@ -51,18 +54,38 @@ class TextReader:
         prompt: what stands before each text, or its name.
         dimensions: of the vector that are kept.
         batch_size: inputs that run at once.
+        side: 0 for A, 1 for B.
     """
 
     def __init__(
-        self, model: Model, units: Spans, prompt: str | None, dimensions: int | None, batch_size: int
+        self,
+        model: Model,
+        units: Spans,
+        prompt: str | None,
+        dimensions: int | None,
+        batch_size: int,
+        side: int = 0,
     ) -> None:
-        self.embedder: Embedder = embedder(model)
+        self.embedder, self._side = self.made_by(model, side), side
         self.before = self.embedder.before(prompt)
-        self._units, self._dimensions, self._size = units, dimensions, batch_size
+        self.units, self._dimensions, self._size = units, dimensions, batch_size
         self._prompt, self.cut = 0, 0
         if self.before:
             special = self.embedder.read(self.before).special
             self._prompt = len(special) - int(np.argmin(special[::-1]))
+
+    def made_by(self, model: Model, side: int) -> Embedder:
+        """How a text of a side becomes a vector."""
+        return embedder(model, "document" if side else "query")
+
+    def near(self, a: Tensor, b: Tensor) -> Tensor:
+        """How near vectors of A and of B are, ``[a b]``."""
+        return self.embedder.near(a, b)
+
+    def towards(self, vectors: Tensor, other: Tensor) -> Floats:
+        """How near vectors of this side are to one of the other."""
+        both = (vectors, other[None])
+        return (self.near(*both[::-1])[0] if self._side else self.near(*both)[:, 0]).numpy()
 
     def text(self, text: str, name: str) -> Prompt:
         """A text, as units are cut of it. `InputError` where it is empty."""
@@ -86,16 +109,13 @@ class TextReader:
 
         Of units in one another the smaller are read in those alone that change most how `near` a vector it is.
         """
-        try:
-            cuts = [cut(prompt, self._units) for prompt in prompts]
-        except InputError as error:
-            raise InputError(str(error).replace("spans", "units", 1)) from None
+        cuts = [self.cut_of(prompt) for prompt in prompts]
         first = [[unit for unit in units if unit.parent < 0] for units in cuts]
         made = self.apart(prompts, first)
         while near is not None and len(first[0]) < len(cuts[0]):
             (all_of,), (known,), (one,) = cuts, first, made
-            effects = self.embedder.near(one.vectors, near[None])[:, 0]
-            sizes = (effects[0] - effects[1:]).abs()
+            effects = self.towards(one.vectors, near)
+            sizes = np.abs(effects[0] - effects[1:])
             last = [n for n, unit in enumerate(known) if unit.level == known[-1].level]
             largest = {id(known[n]) for n in sorted(last, key=lambda n: -float(sizes[n]))[:FEW]}
             inner = [unit for unit in all_of if unit.parent >= 0 and id(all_of[unit.parent]) in largest]
@@ -105,6 +125,17 @@ class TextReader:
             first = [[*known, *inner]]
             made = [ReadText(one.prompt, first[0], torch.cat([one.vectors, more.vectors[1:]]))]
         return made
+
+    def cut_of(self, prompt: Prompt) -> list[Source]:
+        """The units of a text; where each token has a vector all others are one too, so that terms add up."""
+        try:
+            units = cut(prompt, self.units)
+        except InputError as error:
+            raise InputError(str(error).replace("spans", "units", 1)) from None
+        rest = ~np.any([unit.tokens for unit in units], 0)
+        if self.embedder.vectors != "token" or not rest.any():
+            return units
+        return [*units, replace(units[0], tokens=rest, start=-1, end=-1, text=OTHER)]
 
     def apart(self, prompts: Sequence[Prompt], cuts: Sequence[Sequence[Source]]) -> list[ReadText]:
         """Each text whole, and without each of these units."""
@@ -119,7 +150,14 @@ class TextReader:
         return [ReadText(*one) for one in zip(prompts, cuts, parts, strict=True)]
 
     def carriers(self, one: ReadText, unit: int, other: Tensor, count: int) -> Sequence[CarryingHead]:
-        """The heads through which a unit reaches the vector, as that is near the `other` one."""
+        """The heads through which a unit reaches the vector, as that is near the `other` one.
+
+        Raises `RefusedError` for a text without one vector, and for a picture.
+        """
+        if type(self) is not TextReader or self.embedder.vectors == "token":
+            raise RefusedError(
+                f"{self.embedder.model.name}: through: expected a model with one vector a text"
+            )
         return carriers(self.embedder, one.prompt, one.units[unit], other, self._prompt, count)
 
     def vectors(self, prompts: Sequence[Prompt]) -> Tensor:
@@ -132,22 +170,42 @@ class TextReader:
             inputs = [
                 (tokens.take(~hidden), np.zeros(int((~hidden).sum()), np.bool_)) for tokens, hidden in inputs
             ]
+        return pad_sequence(self.run(inputs), True, torch.nan)[..., : self._dimensions]
+
+    def run(self, inputs: Sequence[tuple[Tokens, Any]]) -> list[Tensor]:
+        """What the model makes of tokens of which some are hidden."""
         order = sorted(range(len(inputs)), key=lambda place: len(inputs[place][0]))
         made: dict[int, Tensor] = {}
-        model, reader = self.embedder.model, self.embedder.model.backbone
-        more = {**uncached(reader), "output_hidden_states": True}
+        model = self.embedder.model
         with torch.no_grad(), evaluating(model.module):
             for start in range(0, len(order), self._size):
                 some = order[start : start + self._size]
-                ready = dict(model.inputs([inputs[place][0] for place in some]))
-                seen = torch.zeros_like(ready["input_ids"])
+                batch = {id(inputs[place][0]): inputs[place][0] for place in some}
+                rows = [[*batch].index(id(inputs[place][0])) for place in some]
+                read = model.inputs([*batch.values()])  # a picture once
+                ready = {name: value[rows] for name, value in read.items()}
+                longest = max(map(len, batch.values()))
+                seen = torch.zeros(len(some), longest, dtype=torch.long, device=model.device)
                 for row, place in enumerate(some):
                     seen[row, : len(inputs[place][1])] = torch.as_tensor(~inputs[place][1]).to(seen)
-                ready["attention_mask"] = seen
-                with running(model, ready):
-                    vectors = self.embedder.pooled(reader(**ready, **more), seen, self._prompt)
-                made |= dict(zip(some, vectors.double().cpu(), strict=True))
-        return torch.stack([made[place] for place in range(len(inputs))])[:, : self._dimensions]
+                made |= dict(zip(some, self.outcome(ready, seen).double().cpu(), strict=True))
+        return [made[place] for place in range(len(inputs))]
+
+    def outcome(self, ready: dict[str, Tensor], seen: Tensor) -> Tensor:
+        """What the model makes of a batch, of which each row sees some tokens."""
+        model, ids = self.embedder.model, ready["input_ids"]
+        ready["attention_mask"] = seen if self.embedder.attended else seen * (ids != self.embedder.filler)
+        with running(model, ready):
+            output = model.backbone(**ready, **uncached(model.backbone), output_hidden_states=True)
+            return self.embedder.pooled(output, seen, self._prompt, ids)
+
+    def together(self, a: ReadText, b: ReadText, near: Floats) -> Floats:
+        """What each unit of A and each of B give only together, or their terms of how near the two are."""
+        terms = self.embedder.terms(a.vectors[0], b.vectors[0])
+        if terms is None:
+            return together(near)
+        of_a, of_b = (np.array([unit.tokens for unit in one.units], float) for one in (a, b))
+        return of_a @ terms.numpy()[: of_a.shape[1], : of_b.shape[1]] @ of_b.T
 
 
 def together(near: Floats) -> Floats:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import xarray as xr
 from torch import Tensor
 
 from headscope.analyses.result import returns_result
-from headscope.analyses.similar.reader import ReadText, TextReader, direction, together
-from headscope.analyses.similar.statistics import THROUGH, passing
+from headscope.analyses.similar.reader import ReadText, TextReader, direction
+from headscope.analyses.similar.readers import reader_of
+from headscope.analyses.similar.statistics import OTHER, THROUGH, passing
 from headscope.analyses.why.spans import Prompt, Spans
 from headscope.analyses.why.statistics import agreement
 from headscope.core.arrays import Floats
@@ -35,7 +36,7 @@ SHORT = 64
 def similar(
     model: Model,
     a: str | Sequence[str],
-    b: str | Sequence[str],
+    b: Any,
     units: Spans = "word",
     *,
     labels: Sequence[str] | None = None,
@@ -63,20 +64,28 @@ def similar(
       that: there are two texts).
     - **percentile**: the share of pairs of unrelated texts that are less near. A cosine of .7 may be nothing.
 
+    Where each token has a vector (late interaction: ColBERT) interactions are not what two units give only together but
+    the score's own terms, what tokens of the one have with the token of the other that they pick. These are exact: with
+    those of the unit ``other tokens`` (prompt, special tokens, what fills a query up) they sum to the score. There is
+    no direction. A cross-encoder reads both texts together: two units are hidden in one pass, and where that takes more
+    than 1024 passes interactions are NaN. Of CLIP and SigLIP `b` may be a picture, whose units are its patches, or 4 ×
+    4 cells of more than 64 patches: no other patch sees them, and they are not pooled.
+
     Args:
         model: from `headscope.load`. Its vector is what sentence-transformers makes, of the object that was given or of
             the files beside the weights; of a model without these the mean of the last hidden states.
         a: a text, or a query; or a list of texts, each of which is compared with the one of `b` at its place.
-        b: another text; or several documents: these are ranked, and the first two explained.
-        units: what texts are cut into, as in `headscope.why`. Of several, such as ``["sentence", "word"]``, the smaller
-            are measured in the three largest alone.
+        b: another text; or a picture (a path, or what Pillow opened); or several documents or pictures: these are
+            ranked, and the first two explained.
+        units: what texts are cut into, as in `headscope.why`; of a picture ``token`` says each patch. Of several, such
+            as ``["sentence", "word"]``, the smaller are measured in the three largest alone.
         labels: of a list of pairs what each of them is: figures are given by label, or the rank correlation with labels
             that are numbers.
         second: another model that reads B, of two towers.
         prompt: what stands before each text, or its name in the model's files; ``(of A, of B)``. By default the one
             that these say.
         background: unrelated texts; by default those of the built-in corpus.
-        chance: compare with unrelated texts; by default where all texts have at most 64 tokens.
+        chance: compare with unrelated texts; by default where all texts have at most 64 tokens and are read apart.
         delete: also the effects where units are not in the text at all; positions move then.
         through: of so many heads, those with the largest estimates for the first unit of either text, what the
             similarity loses where they alone do not see it. The estimate is the derivative by a bias on their attention
@@ -94,7 +103,7 @@ def similar(
 
     Raises:
         InputError: an empty text, or no such unit.
-        RefusedError: a model whose vector is not known.
+        RefusedError: a model whose vector is not known, or a cross-encoder of several labels.
 
     >>> found = similar(model, "The bill was paid late.", "Payment was delayed.", chance=False)
     >>> found["similarity"].dims, found["interaction"].sizes["pair"]
@@ -102,11 +111,12 @@ def similar(
     """
     before = prompt if isinstance(prompt, tuple) else (prompt, prompt)
     readers = [
-        TextReader(one, units, text, dimensions, batch_size)
-        for one, text in zip((model, second or model), before, strict=True)
+        reader_of(one, units, text, dimensions, batch_size, side)
+        for side, (one, text) in enumerate(zip((model, second or model), before, strict=True))
     ]
     embedder = readers[0].embedder
-    documents = [b] if isinstance(b, str) else list(b)
+    several = isinstance(b, list | tuple)
+    documents: list[Any] = [*b] if several else [b]
     if not documents:
         raise InputError("b: expected a text, found none")
     if chance and not isinstance(units, str):
@@ -115,8 +125,9 @@ def similar(
         result, others = _explained(
             readers,
             a,
-            b,
+            documents,
             units,
+            several=several,
             background=background,
             chance=chance,
             delete=delete,
@@ -141,9 +152,9 @@ def similar(
 
 def _near(readers: Sequence[TextReader], a: Tensor, b: Tensor) -> Tensor:
     """How near vectors are. `InputError` where two towers do not end in one space."""
-    if a.shape[1] != b.shape[1]:
-        raise InputError(f"second: expected vectors of {a.shape[1]} dimensions, as of A, found {b.shape[1]}")
-    return readers[0].embedder.near(a, b)
+    if (wide := a.shape[-1]) != b.shape[-1] and readers[0].embedder.vectors:
+        raise InputError(f"second: expected vectors of {wide} dimensions, as of A, found {b.shape[-1]}")
+    return readers[0].near(a, b)
 
 
 def _compared(
@@ -172,9 +183,10 @@ def _compared(
 def _explained(
     readers: Sequence[TextReader],
     a: str,
-    b: str | Sequence[str],
+    documents: Sequence[Any],
     units: Spans,
     *,
+    several: bool,
     background: Sequence[str] | None,
     chance: bool | None,
     delete: bool,
@@ -182,11 +194,8 @@ def _explained(
     show: int,
 ) -> tuple[xr.Dataset, int]:
     """What makes a text near another, or the first two of several; and how many unrelated texts stood beside each."""
-    documents = [b] if isinstance(b, str) else b
     query = readers[0].text(a, "a")
-    texts = [
-        readers[1].text(one, "b" if isinstance(b, str) else f"b[{n}]") for n, one in enumerate(documents)
-    ]
+    texts = [readers[1].text(one, f"b[{n}]" if several else "b") for n, one in enumerate(documents)]
     query_vector, vectors = (
         reader.vectors(some) for reader, some in zip(readers, ([query], texts), strict=True)
     )
@@ -195,11 +204,13 @@ def _explained(
     pairs = [
         TextPair(readers, (query, texts[place]), (query_vector[0], vectors[place])) for place in ranked[:2]
     ]
-    if isinstance(units, str) and (
-        max(map(len, (query.tokens, *(texts[n].tokens for n in ranked[:2])))) <= SHORT
-        if chance is None
-        else chance
-    ):
+    seen = texts[0].tokens.picture is not None
+    if seen and (chance or delete):
+        raise InputError("chance, delete: expected two texts beside them, found a picture")
+    if chance is None:
+        longest = max(map(len, (query.tokens, *(texts[n].tokens for n in ranked[:2]))))
+        chance = longest <= SHORT and not seen and readers[0].embedder.vectors is not None
+    if chance and isinstance(units, str):
         lines = [str(one.text) for one in builtin(pack=None)] if background is None else background
         if not (lines := [line for line in lines if line.strip()]):
             raise InputError("background: expected texts that have nothing to do with these, found none")
@@ -208,11 +219,18 @@ def _explained(
     result: Any = _dataset(pairs, delete=delete)
     if through:
         result = result.assign(_heads(pairs, through))
-    if not isinstance(b, str):
+    if several:
         result = result.assign_coords(
-            document=ranked, document_text=("document", [documents[place] for place in ranked])
+            document=ranked, document_text=("document", [named(texts[place]) for place in ranked])
         ).assign(ranked=("document", near[ranked].numpy()))
     return result, len(pairs[0].others[0])
+
+
+class Both(NamedTuple):
+    """How near all vectors of two texts are, the whole ones first, ``[unit of A + 1, unit of B + 1]``; what two do."""
+
+    near: Floats
+    pairs: Floats
 
 
 class TextPair:
@@ -220,7 +238,7 @@ class TextPair:
 
     Attributes:
         sides: A and B.
-        near: how near all vectors of A and B are, the whole ones first, ``[unit of A + 1, unit of B + 1]``.
+        near, pairs: as in `Both`.
         others: the same where unrelated texts stand in the place of B, and of A.
     """
 
@@ -232,11 +250,12 @@ class TextPair:
             reader.read([one], other)[0]
             for reader, one, other in zip(readers, prompts, reversed(wholes), strict=True)
         ]
-        self.near = self._near(*self.sides)
-        self.others: tuple[list[Floats], list[Floats]] = ([], [])
+        self.near, self.pairs = self._near(*self.sides)
+        self.others: tuple[list[Both], list[Both]] = ([], [])
 
-    def _near(self, a: ReadText, b: ReadText) -> Floats:
-        return self.readers[0].embedder.near(a.vectors, b.vectors).numpy()
+    def _near(self, a: ReadText, b: ReadText) -> Both:
+        near = self.readers[0].near(a.vectors, b.vectors).numpy()
+        return Both(near, self.readers[0].together(a, b, near))
 
     def compare(self, lines: Sequence[str]) -> None:
         """Put unrelated texts of the same length in the place of each text."""
@@ -249,25 +268,27 @@ class TextPair:
 
     def figures(self, *, delete: bool) -> dict[str, Any]:
         """What each unit does, and each pair of units."""
-        near = self.near
-        pairs = together(near)
-        by_row, by_column = ([together(one) for one in some] for some in self.others)
+        near, pairs = self.near, self.pairs
+        by_row, by_column = ([one.pairs for one in some] for some in self.others)
         p = [_share(pairs, [np.abs(one).max(1)[:, None] for one in by_row])]
         p += [_share(pairs, [np.abs(one).max(0)[None] for one in by_column])]
         q = [_share(pairs, [np.abs(one).max() for one in some]) for some in (by_row, by_column)]
-        made = {"pairs": [pairs, direction(*self.sides), np.maximum(*p), np.maximum(*q)]}
-        bar = passing(pairs, made["pairs"][3])
+        apart = self.readers[0].embedder.vectors == "text"
+        ways = direction(*self.sides) if apart else np.full_like(pairs, np.nan)
+        made = {"pairs": [pairs, ways, np.maximum(*p), np.maximum(*q)]}
+        a, b = ([unit.text != OTHER for unit in one.units] for one in self.sides)
+        bar = passing(np.where(np.outer(a, b), pairs, 0), made["pairs"][3])
         hidden = [np.zeros(len(one.prompt.tokens), np.bool_) for one in self.sides]
         deleted: list[Floats] = []
         for side, (one, reader) in enumerate(zip(self.sides, self.readers, strict=True)):
             effects = near[0, 0] - (near[1:, 0] if side == 0 else near[0, 1:])
-            others = [one[0, 0] - (one[1:, 0] if side == 0 else one[0, 1:]) for one in self.others[side]]
+            others = [one[0, 0] - (one[1:, 0] if side == 0 else one[0, 1:]) for one, _ in self.others[side]]
             any_of = _share(effects, [np.abs(one).max() for one in others])
             figures = [effects, _share(effects, others), np.minimum(2 * any_of, 1.0)]  # there are two texts
             deleted.append(np.full(len(effects), np.nan))
             if delete:
                 gone = reader.without([(one.prompt.tokens, unit.tokens) for unit in one.units], delete=True)
-                deleted[-1] = near[0, 0] - self._towards(gone, side)
+                deleted[-1] = near[0, 0] - reader.towards(gone, self.sides[1 - side].vectors[0])
             made["ab"[side]] = [*figures, deleted[-1]]
             for unit in np.flatnonzero(bar.any(1 - side)).tolist():
                 hidden[side] |= one.units[unit].tokens
@@ -275,20 +296,21 @@ class TextPair:
             reader.without([(one.prompt.tokens, row)])
             for reader, one, row in zip(self.readers, self.sides, hidden, strict=True)
         ]
-        unrelated = [one[0, 0] for some in self.others for one in some]
+        unrelated = [one.near[0, 0] for some in self.others for one in some]
         ranks = [agreement(np.concatenate([made[side][0] for side in "ab"]), np.concatenate(deleted))]
         made["input"] = [
             near[0, 0],
             np.mean(np.array(unrelated) < near[0, 0]) if unrelated else np.nan,
-            float(self.readers[0].embedder.near(*left)) if bar.any() else np.nan,
+            float(self.readers[0].near(*left)) if bar.any() else np.nan,
             *ranks,
         ]
         return made
 
-    def _towards(self, vectors: Tensor, side: int) -> Floats:
-        """How near vectors of a side are to the other text."""
-        other = self.sides[1 - side].vectors[:1]
-        return self.readers[0].embedder.near(vectors, other)[:, 0].numpy()
+
+def named(prompt: Prompt) -> str:
+    """A text, or the name of a picture."""
+    picture = prompt.tokens.picture
+    return prompt.text.strip() if picture is None else picture.name or "picture"
 
 
 def alike(lines: Sequence[str], prompt: Prompt) -> list[str]:
@@ -355,7 +377,7 @@ def _dataset(pairs: Sequence[TextPair], *, delete: bool) -> xr.Dataset:
     made |= {name: ("input", [float(one["input"][n]) for one in figures]) for n, name in enumerate(INPUT)}
     coords: dict[str, Any] = {
         **{
-            f"text_{'ab'[side]}": ("input", [pair.sides[side].prompt.text.strip() for pair in pairs])
+            f"text_{'ab'[side]}": ("input", [named(pair.sides[side].prompt) for pair in pairs])
             for side in (0, 1)
         },
         "input_of": ("unit", [number for number, *_ in units]),

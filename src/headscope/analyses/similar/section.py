@@ -24,6 +24,15 @@ COLUMNS = (
 )
 """What the columns are."""
 
+KINDS = {
+    "dot": "dot product",
+    "euclidean": "distance",
+    "manhattan": "distance",
+    "maxsim": "MaxSim",
+    "meanmaxsim": "mean MaxSim",
+}
+"""How near two texts are, in words."""
+
 LABELS = "below: the share of pairs to which a paraphrase of the same text is nearer; 1 where a model heeds the change"
 """What the columns of a table of pairs are."""
 
@@ -40,26 +49,28 @@ def section(result: xr.Dataset) -> list[str | Block]:
         ranks: Any = statistics.ranked(result)
         ranks["text"] = [beginning(text, 70) for text in ranks["text"]]
         lines += rows_of(ranks, of="similar")
-    units: Any = statistics.table(result)
-    every: Any = statistics.pairs(result)
+    units, every = (statistics.words(frame) for frame in (statistics.table(result), statistics.pairs(result)))
     for number in result["input"].values.tolist()[: 2 if "ranked" in result else 1]:
         of_pairs, of_units = (
             frame[frame["input"] == number].drop(columns="input") for frame in (every, units)
         )
         lines.append(sentence(result, number))
-        hidden = ["unit_a", "unit_b", *(["p", "q"] if of_pairs["q"].isna().all() else [])]
         first = of_pairs.reindex(
             of_pairs["interaction"].abs().sort_values(ascending=False, kind="stable").index
         )
-        lines += rows_of(first.head(MOST), of="similar", dropped=hidden)
-        gone = [name for name in ("p", "q", "deleted") if of_units[name].isna().all()]
+        lines += rows_of(first.head(MOST), of="similar", dropped=["unit_a", "unit_b", *unknown(of_pairs)])
         largest = of_units.reindex(of_units["effect"].abs().sort_values(ascending=False, kind="stable").index)
-        lines += rows_of(largest.head(MOST), of="similar", dropped=["unit", *gone])
+        lines += rows_of(largest.head(MOST), of="similar", dropped=["unit", *unknown(of_units)])
     if "through_head" in result:
         lines += through(result)
     if "ranked" in result and result.sizes["input"] > 1:
         lines.append(rather(result))
     return [*lines, COLUMNS, *notes(result)]
+
+
+def unknown(frame: Any) -> list[str]:
+    """The columns that say nothing."""
+    return frame.columns[(frame.isna() | frame.eq(False)).all()].tolist()
 
 
 def notes(result: xr.Dataset) -> list[str]:
@@ -71,17 +82,17 @@ def notes(result: xr.Dataset) -> list[str]:
         lines.append(
             f"of {plural(count, 'text')} the first {about['most']} tokens are read, as an index has them"
         )
+    if result.sizes["pair"] and result["interaction"].isnull().all():
+        lines.append(f"interactions are not measured, as they take more than {statistics.PASSES} passes")
     return lines
 
 
 def sentence(result: xr.Dataset, number: int = 0) -> str:
     """How near two texts are, through which words, whether that is news, and what is left without these."""
     about, one = description(result), result.sel(input=number)
-    kind = {"dot": "dot product", "euclidean": "distance", "manhattan": "distance"}.get(
-        about["similarity"], "cosine"
-    )
+    kind = KINDS.get(about["similarity"], str(about["similarity"]))
     value, left, share = (float(one[name]) for name in ("similarity", "left", "percentile"))
-    rows: Any = statistics.pairs(result)
+    rows = statistics.words(statistics.pairs(result))
     rows = rows[rows["input"] == number]
     passing: Any = rows[statistics.passing(rows["interaction"].to_numpy(), rows["q"].to_numpy())]
     words = " and ".join(
@@ -89,6 +100,8 @@ def sentence(result: xr.Dataset, number: int = 0) -> str:
         for row in passing.sort_values("interaction", key=np.abs, ascending=False).head(2).itertuples()
     )
     text = f"{kind} {fixed(abs(value) if kind == 'distance' else value, 3)}"
+    if kind.endswith("MaxSim"):
+        text += f", of which terms of words are {fixed(rows['interaction'].sum(), 3)}"
     text += f", above all by {words}" if words else ""
     if np.isfinite(left):
         text += f"; {fixed(left, 3)} without what passes"

@@ -18,6 +18,12 @@ LEVEL = 0.05
 THROUGH = ("input", "side", "unit", "layer", "head", "estimate", "effect")
 """What is known of a head that carries a unit."""
 
+OTHER = "other tokens"
+"""The unit, of texts whose tokens have a vector each, of a prompt, special tokens, and what fills a query up."""
+
+PASSES = 1024
+"""Interactions of two texts that are read together are measured where they take at most so many passes."""
+
 BAR = 0.5
 """Without chance a pair passes with at least this share of the largest interaction."""
 
@@ -26,16 +32,9 @@ def table(result: xr.Dataset) -> pd.DataFrame:
     """One row a unit: ``input, side (a or b), unit, level, text, effect, p, q, deleted``; of pairs, one a label."""
     if "label" in result.coords:
         return by_label(result)
-    names = {"input": "input_of", "side": "side", "unit": "number"}
-    names |= {
-        "level": "level",
-        "text": "text",
-        "effect": "unit_effect",
-        "p": "p",
-        "q": "q",
-        "deleted": "deleted",
-    }
-    return pd.DataFrame({name: result[of].values for name, of in names.items()})
+    names = {"input": "input_of", "unit": "number", "effect": "unit_effect"}
+    columns = ("input", "side", "unit", "level", "text", "effect", "p", "q", "deleted")
+    return pd.DataFrame({name: result[names.get(name, name)].values for name in columns})
 
 
 def by_label(result: xr.Dataset) -> pd.DataFrame:
@@ -85,19 +84,19 @@ def pairs(result: xr.Dataset) -> pd.DataFrame:
     for side in "ab":
         keys = zip(frame["input"], [side] * len(frame), frame[f"unit_{side}"], strict=True)
         frame[f"text_{side}"] = units.loc[[*keys]].to_numpy()
-    for name, of in {
-        "interaction": "interaction",
-        "direction": "direction",
-        "p": "p_pair",
-        "q": "q_pair",
-    }.items():
-        frame[name] = result[of].values
+    for name in ("interaction", "direction", "p_pair", "q_pair"):
+        frame[name.removesuffix("_pair")] = result[name].values
     for name in ("interaction", "direction"):
         best = [frame.groupby(["input", f"unit_{side}"])[name].transform("max") for side in "ab"]
         frame[f"by_{name}"] = (frame[name] == best[0]) & (frame[name] == best[1]) & (frame[name] > 0)
     return frame.sort_values(
         ["input", "interaction"], ascending=[True, False], kind="stable", ignore_index=True
     )
+
+
+def words(frame: Any) -> Any:
+    """The rows of units, or of pairs of them, that are of the texts themselves."""
+    return frame[~frame.filter(like="text").eq(OTHER).any(axis=1)]
 
 
 def ranked(result: xr.Dataset) -> pd.DataFrame:

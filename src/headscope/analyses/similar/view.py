@@ -76,9 +76,13 @@ def _texts(dataset: xr.Dataset, number: int) -> NearTexts:
     rows: Any = statistics.table(dataset)
     rows = rows[rows["input"] == number]
     here = np.flatnonzero(dataset["input_of_pair"].values == number)
-    shape = [int((rows["side"] == side).sum()) for side in "ab"]
+    sides = [rows[rows["side"] == side] for side in "ab"]
+    kept = [np.flatnonzero(side["text"] != statistics.OTHER) for side in sides]
     interactions, q = (
-        [[rounded(value) for value in row] for row in dataset[name].values[here].reshape(shape)]
+        [
+            [rounded(value) for value in row]
+            for row in dataset[name].values[here].reshape([*map(len, sides)])[np.ix_(*kept)]
+        ]
         for name in ("interaction", "q_pair")
     )
     one = dataset.isel(input=number)
@@ -89,9 +93,9 @@ def _texts(dataset: xr.Dataset, number: int) -> NearTexts:
         units=[
             [
                 NearUnit(level=row.level, text=row.text, effect=rounded(row.effect), q=rounded(row.q))
-                for row in rows[rows["side"] == side].itertuples()
+                for row in statistics.words(side).itertuples()
             ]
-            for side in "ab"
+            for side in sides
         ],
         interactions=interactions,
         q=q,

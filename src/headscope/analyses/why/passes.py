@@ -385,11 +385,16 @@ class Hide:
                 for one in self._every
             ]
             hidden = hidden & torch.tensor(chosen, device=hidden.device)[:, :, None, None]
-        changed = record.seeing(~hidden)
-        if record.route == "trace" or record.given is not None:
-            return changed.weights()
-        record.output = torch.cat([weights @ record.values for _, weights in changed.blocks()], 2)
-        return None
+        return unseen(record, hidden)
+
+
+def unseen(record: AttentionRecord, hidden: Tensor) -> Tensor | None:
+    """The weights of a call without what is hidden; of a fused call its output is set to what the values give."""
+    changed = record.seeing(~hidden)
+    if record.route == "trace" or record.given is not None:
+        return changed.weights()
+    record.output = torch.cat([weights @ record.values for _, weights in changed.blocks()], 2)
+    return None
 
 
 class _Watch:
