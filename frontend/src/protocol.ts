@@ -511,17 +511,22 @@ export interface SourcesPayload {
 }
 
 /**
- * A unit of a text that was read apart: what the similarity loses without it, and q (None: not measured).
+ * A unit of a text or, with its `box`, of a picture: what the similarity loses without it, and q.
+ *
+ * None: not measured.
  */
 export interface NearUnit {
   level: string;
   text: string;
   effect: number | null;
   q: number | null;
+  box: number[] | null;
 }
 
 /**
- * Two texts read apart: units of A and B, and of each two the interaction and its q, ``[unit of A, unit of B]``.
+ * Two texts, or a text and a `picture`: units of A and B, and of each two the interaction and its q.
+ *
+ * ``[unit of A, unit of B]``
  */
 export interface NearTexts {
   name: string;
@@ -530,6 +535,7 @@ export interface NearTexts {
   units: NearUnit[][];
   interactions: ((number | null)[])[];
   q: ((number | null)[])[];
+  picture: PictureInfo | null;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { levelsOf, near, shownUnits, together, unitSays, withQ } from "../src/draw/near";
+import { levelsOf, near, shownUnits, spot, together, unitSays, withQ } from "../src/draw/near";
 import { SvgPen } from "../src/draw/svg";
 import type { NearTexts, NearUnit, SimilarPayload } from "../src/protocol";
 
@@ -8,6 +8,7 @@ const unit = (text: string, effect: number, level = "word", q: number | null = n
   text,
   effect,
   q,
+  box: null,
 });
 
 const pair: NearTexts = {
@@ -28,11 +29,12 @@ const pair: NearTexts = {
     [0.03, 0.9],
     [0.0004, null],
   ],
+  picture: null,
 };
 
 const state = { input: 0, level: "word", pin: null, theme: "light" } as const;
-const drawn = (level: string, pin: number[] | null = null): string => {
-  const block = near(pair, { ...state, level, pin }, "light", 600);
+const drawn = (level: string, pin: number[] | null = null, of = pair): string => {
+  const block = near(of, { ...state, level, pin }, "light", 600);
   const pen = new SvgPen(600, block.height);
   block.draw(pen);
   return pen.document();
@@ -75,4 +77,29 @@ test("faint lines are left out at rest; of a pinned unit all lines are there, wi
   expect(pinned).toContain("+0.110");
   expect(pinned).toContain("−0.020");
   expect(drawn("sentence")).toContain("late bill");
+});
+
+test("a picture has its patches shaded, by what they give with a word that is pointed at", () => {
+  const patch = (box: number[], effect: number): NearUnit => ({ ...unit("box", effect, "image"), box });
+  const seen: NearTexts = {
+    ...pair,
+    picture: { kind: "picture", src: "data:,", width: 200, height: 100, name: "p" },
+    units: [pair.units[0]!, [patch([0, 0, 100, 100], 0.3), patch([100, 0, 200, 100], 0)]],
+  };
+  expect(levelsOf({ pairs: [seen] } as unknown as SimilarPayload)).toEqual(["sentence", "word"]);
+  const shades = (svg: string): number[] => [...svg.matchAll(/<g opacity="([\d.]+)"/g)].map(([, x]) => Number(x));
+  expect(shades(drawn("word", null, seen))).toEqual([0.6, 0]);
+  const pointed = drawn("word", [0, 2], seen);
+  expect(shades(pointed)[0]).toBe(0.6);
+  expect(shades(pointed)[1]).toBeCloseTo((0.6 * 0.01) / 0.4, 1);
+  expect(pointed).not.toContain("<path");
+  expect(drawn("word", [1, 0], seen)).toContain("−0.400"); // a word beside the patch that is pointed at
+  expect(spot(seen, 600, 0, 1, 0)).toBe("top: 24px; height: 24px; left: 0");
+  const scale = (0.58 * 600) / 200;
+  const [left, top, width, height] = spot(seen, 600, 1, 1, 1)
+    .match(/[\d.]+/g)!
+    .map(Number) as [number, number, number, number];
+  expect([left - 252, top, width, height].map(Math.round)).toEqual(
+    [100 * scale, 24, 100 * scale, 100 * scale].map(Math.round),
+  );
 });

@@ -4,8 +4,9 @@ import type { NearTexts, NearUnit, SimilarPayload, SimilarState } from "../proto
 import { COLOURS, mixed, type Theme } from "../scene/color";
 import { figure, probability, shortened } from "../scene/format";
 import { BEND } from "../scene/headlayout";
-import { shade, signed } from "../scene/sources";
-import type { Block } from "./block";
+import { type Shade, shade, signed } from "../scene/sources";
+import { areas, fitted } from "./areas";
+import { type Block, placed } from "./block";
 import { curve, lettering, write } from "./canvas";
 import { textWidth } from "./ruler";
 
@@ -24,7 +25,7 @@ export function shownUnits({ units }: NearTexts, level: string): number[][] {
 }
 
 export const levelsOf = ({ pairs }: SimilarPayload): string[] => [
-  ...new Set(pairs.flatMap(({ units }) => units.flat().map(({ level }) => level))),
+  ...new Set(pairs.flatMap(({ units, picture }) => (picture ? units[0]! : units.flat()).map(({ level }) => level))),
 ];
 
 interface Both {
@@ -58,6 +59,20 @@ export function unitSays(pair: NearTexts, level: string, [side, place]: readonly
   return `Without “${shortened(text, 48)}” it is ${left} (${withQ(-(effect ?? 0), q)}). It acts together with ${first.join("; ")}.`;
 }
 
+/** Where B begins: a picture has more room than words. */
+const TEXT = 0.64;
+const PICTURE = 0.42;
+const TALLEST = 480;
+
+/** Where a unit of a row can be pointed at, as CSS. */
+export function spot({ picture, units }: NearTexts, width: number, side: number, place: number, row: number): string {
+  const box = units[side]![place]!.box;
+  if (!picture || !box) return `top: ${(row + 1) * ROW}px; height: ${ROW}px; ${side === 0 ? "left" : "right"}: 0`;
+  const by = fitted(picture, width * (1 - PICTURE), TALLEST);
+  const [left, top, right, bottom] = box.map((edge) => edge * by) as [number, number, number, number];
+  return `left: ${width * PICTURE + left}px; top: ${ROW + top}px; width: ${right - left}px; height: ${bottom - top}px`;
+}
+
 /** The picture of a pair; `focus` is the unit that is pointed at, else the pinned one. */
 export function near(pair: NearTexts, state: SimilarState, theme: Theme, width: number, focus = state.pin): Block {
   const colours = COLOURS[theme];
@@ -66,18 +81,37 @@ export function near(pair: NearTexts, state: SimilarState, theme: Theme, width: 
   const most = Math.abs(every[0]?.value ?? 0) || 1;
   const largest = Math.max(...pair.units.flat().map(({ effect }) => Math.abs(effect ?? 0)), 1e-9);
   const side = width * 0.36;
-  const x = [side, width - side] as const;
+  const { picture } = pair;
+  const x = [side, width * (picture ? PICTURE : TEXT)] as const;
   const at = (s: number, place: number): number => (rows[s]!.indexOf(place) + 0.5) * ROW + ROW;
   const own = focus && every.filter(({ a, b }) => (focus[0] === 0 ? a : b) === focus[1]);
+  const met = (s: number, place: number): number => own?.find(({ a, b }) => (s === 0 ? a : b) === place)?.value ?? 0;
+  // Beside a picture no line is drawn: what is not pointed at is shaded by what it gives with what is.
+  const tint = (s: number, place: number): Shade =>
+    picture && focus && focus[0] !== s ? shade(met(s, place), most) : shade(pair.units[s]![place]!.effect, largest);
+  const board =
+    picture &&
+    areas(
+      picture,
+      rows[1]!.map((place) => ({
+        box: pair.units[1]![place]!.box!,
+        shade: tint(1, place),
+        on: focus?.[0] === 1 && focus[1] === place,
+      })),
+      theme,
+      fitted(picture, width * (1 - PICTURE), TALLEST),
+    );
   return {
     width,
-    height: (Math.max(...rows.map((some) => some.length), 1) + 1) * ROW,
+    height:
+      ROW + Math.max(board?.height ?? 0, ROW * Math.max(...(board ? [rows[0]!] : rows).map((some) => some.length), 1)),
     draw(pen) {
       lettering(pen, "600 11px", "right");
       write(pen, colours.ink2, "A", x[0], ROW / 2);
       lettering(pen, "600 11px");
       write(pen, colours.ink2, "B", x[1], ROW / 2);
-      for (const { a, b, value, q } of (own ?? every).slice(0, 400).reverse()) {
+      if (board) placed(pen, board, x[1], ROW);
+      for (const { a, b, value, q } of board ? [] : (own ?? every).slice(0, 400).reverse()) {
         const share = Math.abs(value) / most;
         if (!own && share < FAINT) continue;
         pen.strokeStyle = colours[value < 0 ? "minus" : "plus"];
@@ -86,20 +120,19 @@ export function near(pair: NearTexts, state: SimilarState, theme: Theme, width: 
         curve(pen, x[0] + 8, at(0, a), x[1] - 8, at(1, b), BEND);
       }
       pen.globalAlpha = 1;
-      rows.forEach((some, s) => {
+      (board ? [rows[0]!] : rows).forEach((some, s) => {
         for (const place of some) {
           const unit: NearUnit = pair.units[s]![place]!;
           const y = at(s, place);
           const on = focus?.[0] === s && focus[1] === place;
-          const met = own?.find(({ a, b }) => (s === 0 ? a : b) === place);
-          const number = own && focus![0] !== s ? signed(met?.value ?? 0) : on ? signed(unit.effect ?? 0) : "";
+          const number = own && focus![0] !== s ? signed(met(s, place)) : on ? signed(unit.effect ?? 0) : "";
           const room = side - 16 - (number ? textWidth(number, 11) + 8 : 0);
           let text = unit.text;
           for (let limit = 80; textWidth(text, SIZE) > room && limit > 2; limit -= 2)
             text = shortened(unit.text, limit);
           const wide = textWidth(text, SIZE);
           const left = s === 0 ? x[0] - wide : x[1];
-          const { tone, strength } = shade(unit.effect, largest);
+          const { tone, strength } = tint(s, place);
           if (strength >= 0.5 || on) {
             const fill = mixed(colours[tone], colours.bg, strength / 100);
             pen.rounded(left - 5, y - ROW / 2 + 3, wide + 10, ROW - 6, fill, on ? colours.ink : null, 3);

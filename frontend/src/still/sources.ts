@@ -1,5 +1,6 @@
 // The sources of an answer, in lines of the paper's width.
 
+import { areas, fitted } from "../draw/areas";
 import { type Block, stack, text } from "../draw/block";
 import { lettering, write } from "../draw/canvas";
 import { textWidth } from "../draw/ruler";
@@ -22,9 +23,6 @@ import {
 const SIZE = 13;
 const LINE = 22;
 const BAR = 180;
-/** Grey and half covered: the shades are the only colours. */
-const GREY = [0.2126, 0.7152, 0.0722, 0, 0];
-const PALE = [...GREY, ...GREY, ...GREY, 0, 0, 0, 0.55, 0];
 
 interface Run {
   readonly text: string;
@@ -45,13 +43,18 @@ export function sources(payload: SourcesPayload, theme: Theme, width: number): B
     shade: span === null ? null : shade(value(payload, state, span), most),
     on: span !== null && span === state.span,
   }));
+  const regions = payload.spans.flatMap(({ box, level }, place) =>
+    box && level === state.level
+      ? [{ box, shade: shade(value(payload, state, place), most), on: place === state.span }]
+      : [],
+  );
   const answer = said(payload).map(({ text, statement }) => ({
     text,
     shade: statement === null ? null : (ofSpan?.[statement] ?? null),
     on: statement !== null && statement === state.statement,
   }));
   return stack([
-    ...(picture ? [areas(payload, theme, width)] : []),
+    ...(picture ? [areas(picture, regions, theme, fitted(picture, width, 360))] : []),
     ...(payload.prompt.trim() ? [paragraph(prompt, theme, width)] : []),
     text(ORIGIN[payload.origin], width, dim),
     paragraph(answer, theme, width),
@@ -102,30 +105,6 @@ function paragraph(runs: readonly Run[], theme: Theme, width: number): Block {
       pen.globalAlpha = 1;
       lettering(pen, `400 ${SIZE}px`);
       for (const { part, x: left, line: row } of placed) write(pen, colours.ink, part, left, (row + 0.5) * LINE);
-    },
-  };
-}
-
-/** The picture, each region shaded. */
-function areas(payload: SourcesPayload, theme: Theme, width: number): Block {
-  const { picture, spans, state } = payload;
-  const { src, width: wide, height: tall } = picture!;
-  const by = Math.min(width / wide, 360 / tall);
-  const most = reach(payload, state);
-  return {
-    width: wide * by,
-    height: tall * by,
-    draw(pen) {
-      pen.photo(src, [wide, tall], [0, 0, wide, tall], [0, 0, wide * by, tall * by], PALE);
-      spans.forEach(({ box, level }, place) => {
-        if (!box || level !== state.level) return;
-        const { tone, strength } = shade(value(payload, state, place), most);
-        const [left, top, right, bottom] = box.map((edge) => edge * by) as [number, number, number, number];
-        pen.fade(strength / 100);
-        pen.rounded(left, top, right - left, bottom - top, COLOURS[theme][tone], null, 0);
-        pen.end();
-        if (place === state.span) pen.rounded(left, top, right - left, bottom - top, null, COLOURS[theme].ink, 0);
-      });
     },
   };
 }

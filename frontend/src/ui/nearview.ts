@@ -1,7 +1,7 @@
 // Two texts that are read apart: point at a word and its partners light up; a press pins it.
 
 import "./near.css";
-import { levelsOf, near, ROW, shownUnits, together, unitSays, withQ } from "../draw/near";
+import { levelsOf, near, shownUnits, spot, together, unitSays, withQ } from "../draw/near";
 import { SvgPen } from "../draw/svg";
 import type { SimilarPayload, SimilarState } from "../protocol";
 import { probability, shortened } from "../scene/format";
@@ -78,7 +78,9 @@ export class NearView {
     drawing.innerHTML = pen.document();
     this.about.textContent = focus
       ? unitSays(pair, this.state.level, focus)
-      : "A line joins two words that give more together than apart; an orange one, less. Shade: what the similarity loses without the word. Point at a word; click to pin it.";
+      : pair.picture
+        ? "Shade: what the similarity loses without it. Point at a word or at a patch, and the others are shaded by what they give with it; click to pin it."
+        : "A line joins two words that give more together than apart; an orange one, less. Shade: what the similarity loses without the word. Point at a word; click to pin it.";
     if (pointed) return;
     this.says.textContent = `${pair.says[0]!.toUpperCase()}${pair.says.slice(1)}.`;
     const rows = shownUnits(pair, this.state.level).flatMap((some, side) =>
@@ -87,7 +89,7 @@ export class NearView {
         const on = this.state.pin?.[0] === side && this.state.pin[1] === place;
         const { text, effect, q } = pair.units[side]![place]!;
         return h("button.unit", {
-          style: `top: ${(row + 1) * ROW}px; height: ${ROW}px; ${side === 0 ? "left" : "right"}: 0`,
+          style: spot(pair, width, side, place, row),
           "aria-label": `${"AB"[side]}: ${text}, ${withQ(effect, q)}`,
           "aria-pressed": String(on),
           onclick: () => this.set({ pin: on ? null : unit }),

@@ -85,16 +85,23 @@ class SourcesPayload(TypedDict):
 
 
 class NearUnit(TypedDict):
-    """A unit of a text that was read apart: what the similarity loses without it, and q (None: not measured)."""
+    """A unit of a text or, with its `box`, of a picture: what the similarity loses without it, and q.
+
+    None: not measured.
+    """
 
     level: str
     text: str
     effect: float | None
     q: float | None
+    box: list[float] | None
 
 
 class NearTexts(TypedDict):
-    """Two texts read apart: units of A and B, and of each two the interaction and its q, ``[unit of A, unit of B]``."""
+    """Two texts, or a text and a `picture`: units of A and B, and of each two the interaction and its q.
+
+    ``[unit of A, unit of B]``
+    """
 
     name: str
     similarity: float | None
@@ -102,6 +109,7 @@ class NearTexts(TypedDict):
     units: list[list[NearUnit]]
     interactions: list[list[float | None]]
     q: list[list[float | None]]
+    picture: PictureInfo | None
 
 
 class SimilarState(TypedDict):

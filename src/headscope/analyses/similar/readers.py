@@ -118,7 +118,7 @@ class DualReader(TextReader):
 
     def made_by(self, model: Model, side: int) -> Embedder:
         """How a text or a picture becomes a vector."""
-        about, most = "of a text, or of a picture", model.max_length
+        about, most = "that of a text or of a picture", model.max_length
         if model.config.model_type == "clip":
             return Embedder(model, [], about, most=most)
         return Embedder(model, [], about, most=most, filler=model.tokenizer.pad_token_id, filled=most or 0)
@@ -138,8 +138,11 @@ class DualReader(TextReader):
         boxes = prompt.tokens.boxes
         if boxes is None:
             return super().cut_of(prompt)
-        patches = boxes[~np.isnan(boxes[:, 0])].tolist()
-        return cut(prompt, patches if len(patches) <= PATCHES or self.units == "token" else "image")
+        patches = np.flatnonzero(~np.isnan(boxes[:, 0])).tolist()
+        if len(patches) > PATCHES and self.units != "token":
+            return cut(prompt, "image")
+        every = np.arange(len(boxes))
+        return [Source("image", every == place, -1, -1, prompt.tokens.pieces[place]) for place in patches]
 
     def outcome(self, ready: dict[str, Tensor], seen: Tensor) -> Tensor:
         """The vectors of texts, or of pictures, of which each row sees some tokens or patches."""

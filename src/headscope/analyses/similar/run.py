@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
@@ -15,6 +16,7 @@ from headscope.analyses.similar.readers import reader_of
 from headscope.analyses.similar.statistics import OTHER, THROUGH, passing
 from headscope.analyses.why.spans import Prompt, Spans
 from headscope.analyses.why.statistics import agreement
+from headscope.analyses.why.view import around
 from headscope.core.arrays import Floats
 from headscope.core.validation import Count, Number, validated
 from headscope.corpora import builtin
@@ -23,6 +25,7 @@ from headscope.measures.dataset import describe
 from headscope.models import Model
 from headscope.runs.long import described
 from headscope.runs.options import COMMAND
+from headscope.views.explorer import picture_info
 
 BACKGROUND = 40
 """So many unrelated texts stand beside each text."""
@@ -390,4 +393,9 @@ def _dataset(pairs: Sequence[TextPair], *, delete: bool) -> xr.Dataset:
         "input_of_pair": ("pair", np.repeat(range(len(pairs)), [rows * columns for rows, columns in shapes])),
         **{f"unit_{'ab'[side]}": ("pair", np.concatenate([one[side] for one in places])) for side in (0, 1)},
     }
+    if pairs[0].sides[1].prompt.tokens.picture is not None:
+        sides = [side for pair in pairs for side in pair.sides]
+        shown = [json.dumps(picture_info([side.prompt.tokens])) for side in sides[1::2]]
+        boxes = [around(side.prompt.tokens.boxes, side.units) for side in sides]
+        made |= {"picture": ("input", shown), "box": (("unit", "edge"), np.concatenate(boxes))}
     return xr.Dataset(made, {"input": range(len(pairs)), **coords})

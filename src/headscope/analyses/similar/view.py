@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Literal
 
 import numpy as np
@@ -9,6 +10,7 @@ import xarray as xr
 
 from headscope.analyses.similar import statistics
 from headscope.analyses.similar.section import notes, sentence
+from headscope.analyses.why.view import box_of
 from headscope.core.escapes import beginning
 from headscope.core.validation import validated
 from headscope.errors import InputError
@@ -60,7 +62,7 @@ class SimilarView(StillView):
         payload = SimilarPayload(
             kind="similar",
             version=1,
-            title=f"Why are these two texts near? · {name}",
+            title=f"Why are these two {'' if 'picture' in dataset else 'texts '}near? · {name}",
             model=name,
             pairs=[_texts(dataset, number) for number in range(dataset.sizes["input"])],
             notes=notes(dataset),
@@ -92,11 +94,18 @@ def _texts(dataset: xr.Dataset, number: int) -> NearTexts:
         says=sentence(dataset, number),
         units=[
             [
-                NearUnit(level=row.level, text=row.text, effect=rounded(row.effect), q=rounded(row.q))
+                NearUnit(
+                    level=row.level,
+                    text=row.text,
+                    effect=rounded(row.effect),
+                    q=rounded(row.q),
+                    box=box_of(dataset["box"].values[row.Index]) if "box" in dataset else None,
+                )
                 for row in statistics.words(side).itertuples()
             ]
             for side in sides
         ],
         interactions=interactions,
         q=q,
+        picture=json.loads(str(one["picture"].values)) if "picture" in dataset else None,
     )

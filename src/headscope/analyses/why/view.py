@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, cast
 
@@ -14,6 +15,7 @@ from headscope.analyses.why import statistics
 from headscope.analyses.why.asked import AskedPrompt
 from headscope.analyses.why.spans import Source
 from headscope.attention.one import capture
+from headscope.core.arrays import Floats
 from headscope.core.maps import AttentionMaps
 from headscope.core.validation import validated
 from headscope.errors import InputError
@@ -48,17 +50,24 @@ def kept(asked: AskedPrompt, sources: list[Source]) -> dict[str, Any]:
     areas = tokens.boxes if tokens.picture is not None else stretches(tokens)
     shown = None if areas is None else picture_info([tokens])
     if areas is not None and shown is not None:
-        none = np.full(4, np.nan)
         variables["picture"] = json.dumps(shown)
-        variables["box"] = (
-            ("span", "side"),
-            np.stack([none if one.start >= 0 else _around(areas[one.tokens]) for one in sources]),
-        )
+        variables["box"] = (("span", "side"), around(areas, sources))
     return variables
 
 
-def _around(areas: Any) -> Any:
-    return np.concatenate([np.nanmin(areas[:, :2], 0), np.nanmax(areas[:, 2:], 0)])
+def around(areas: Any, sources: Sequence[Source]) -> Floats:
+    """Where spans without characters lie, ``[span side]``; NaN for others."""
+    made = np.full((len(sources), 4), np.nan)
+    for place, one in enumerate(sources):
+        if one.start < 0:
+            here = areas[one.tokens]
+            made[place] = [*np.nanmin(here[:, :2], 0), *np.nanmax(here[:, 2:], 0)]
+    return made
+
+
+def box_of(areas: Any) -> list[float] | None:
+    """What travels of a span's box; None for none."""
+    return None if math.isnan(areas[0]) else areas.round(2).tolist()
 
 
 @validated
@@ -128,7 +137,7 @@ def payload_of(dataset: xr.Dataset, state: SourcesState) -> SourcesPayload:
             end=row["end"],
             first=int(dataset["first_token"].values[place]),
             last=int(dataset["last_token"].values[place]),
-            box=None if boxes is None or math.isnan(boxes[place][0]) else boxes[place].round(2).tolist(),
+            box=None if boxes is None else box_of(boxes[place]),
             effect=rounded(row["effect"]),
             low=rounded(row["ci_low"]),
             high=rounded(row["ci_high"]),
