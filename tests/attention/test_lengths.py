@@ -91,7 +91,7 @@ def test_only_inputs_of_one_length_share_a_batch_above_the_border() -> None:
 def test_a_module_that_remembers_is_left_with_what_it_knew() -> None:
     module = scaled("llama")
     module(torch.tensor(IDS[None]))
-    (part, _, _) = next(remembered(module))
+    (part, _, _) = next(remembered(module.modules()))
     known = part.inv_freq.clone()
     with evaluating(module):
         module(torch.tensor(IDS[None, :30]))

@@ -81,13 +81,15 @@ export class Data {
   async load(part: PartInfo, index: number, quantity: string, heads?: readonly number[]): Promise<void> {
     const ref = this.ref(part, index, quantity);
     if (!ref || (this.layers.has(ref.data) && !ref.pieces)) return;
-    const means = part.received?.[part.layers.indexOf(ref)];
-    const asked = [ref.pieces ? null : ref, means].map((one) => one && this.store.get(one));
-    const [whole, received] = await Promise.all(asked);
+    const at = part.layers.indexOf(ref);
+    const asked = [ref.pieces ? null : ref, at < 0 ? null : part.received].map((one) => one && this.store.get(one));
+    const [whole, means] = await Promise.all(asked);
+    const [count, , keys] = ref.shape as [number, number, number];
+    const before = part.heads.slice(0, at).flat().length;
     if (!this.layers.has(ref.data))
       this.layers.set(ref.data, {
         ...this.layerOf(part, ref, quantity, whole ?? blank(ref)),
-        received: received as Float32Array,
+        received: means?.subarray(before * keys, (before + count) * keys) as Float32Array | undefined,
       });
     if (ref.pieces) await Promise.all(placesOf(part, index, heads).map((place) => this.piece(ref, place)));
   }

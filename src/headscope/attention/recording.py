@@ -124,13 +124,13 @@ def evaluating(model: nn.Module) -> Generator[None]:
     It reads each input as if it had read none before. Afterwards every module is as it was, and compiled code runs
     again.
     """
-    compiler = sys.modules.get("torch._dynamo.eval_frame")
+    compiler, modules = sys.modules.get("torch._dynamo.eval_frame"), list(model.modules())
     with (
-        _training.borrowed(list(model.modules())),
+        _training.borrowed(modules),
         _stance.borrowed([] if compiler is None else [compiler]),
         ExitStack() as passes,
     ):
-        for module, forget, remember in remembered(model):
+        for module, forget, remember in remembered(modules):
             passes.callback(remember)
             passes.enter_context(before_forward(module, forget))
         yield

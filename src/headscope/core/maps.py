@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from functools import cached_property
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -132,6 +133,13 @@ class AttentionMaps:
             )
         return layer[position]
 
+    @cached_property
+    def _in_sight(self) -> Bools:
+        """Which keys each query can see where no layer hides more, ``[1 query key]``."""
+        queries, keys = len(self.query), len(self.key)
+        seen = np.tri(queries, keys, keys - queries if self.causal else keys, dtype=np.bool_)
+        return cast("Bools", _locked(seen[None]))
+
     @property
     def text(self) -> str | None:
         """What the model wrote, in maps of `headscope.generate`; else None."""
@@ -160,10 +168,7 @@ class AttentionMaps:
         if self.visible is not None:
             seen = self.visible[place]
             return seen if seen.ndim == 3 else seen[None]
-        queries, keys = len(self.query), len(self.key)
-        if self.causal:
-            return np.tri(queries, keys, keys - queries, dtype=np.bool_)[None]
-        return np.ones((1, queries, keys), np.bool_)
+        return self._in_sight
 
     @validated
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -448,7 +448,7 @@ def _first(view: View, layer: Any) -> list[str]:
     for part in parts:
         refs = [measure["values"] for measure in part["measures"]]
         refs += part["hidden"] or []
-        refs += part["sink"] or []
+        refs += [*(part["sink"] or []), *([part["received"]] if "received" in part else [])]
         if part["thumbs"] is None and size <= AT_ONCE:
             refs += part["layers"]
         else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from torch import nn
@@ -23,12 +23,14 @@ def unscaled(config: Any) -> int:
     return min(borders, default=0)
 
 
-def remembered(model: nn.Module) -> Iterator[tuple[nn.Module, Callable[..., None], Callable[[], None]]]:
-    """The modules whose frequencies follow the longest input that they have read (dynamic scaling).
+def remembered(
+    modules: Iterable[nn.Module],
+) -> Iterator[tuple[nn.Module, Callable[..., None], Callable[[], None]]]:
+    """Those modules whose frequencies follow the longest input that they have read (dynamic scaling).
 
     Beside each what makes it forget these, and what makes it remember what it does now.
     """
-    for module in model.modules():
+    for module in modules:
         kinds: Any = vars(module).get("rope_type")
         layers = cast("Mapping[str, Any]", kinds) if isinstance(kinds, Mapping) else {"": kinds}
         for layer, kind in layers.items():

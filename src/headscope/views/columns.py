@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
-from headscope.core.arrays import AnyFloats, Singles
-from headscope.core.maps import AttentionMaps
+from headscope.core.arrays import AnyFloats, Bools, Singles
 from headscope.core.tokens import Kind, Tokens
 from headscope.measures.choose import choose, row_statistic
 from headscope.measures.dataset import measure_names
-from headscope.measures.measure import Measure, mask
+from headscope.measures.measure import mask
 from headscope.views.inputs import Included
 
 if TYPE_CHECKING:
@@ -65,23 +64,20 @@ def from_input(included: Included) -> list[HeadColumn]:
             mask(maps.key, name).any() for name in (measure.needs if talk or kind != "text" else ())
         ) or (measure.of == "sep" and not mask(maps.key, "sep").any()):
             continue
-        rows = [
-            _mean(
-                row_statistic(measure, np.asarray(layer, np.float32), maps.key), maps, measure, place, heads
-            )
-            for place, heads, layer in zip(included.places, included.heads, layers, strict=True)
-        ]
+        rows: list[AnyFloats] = []
+        last, counted = None, np.empty(0, np.bool_)
+        for place, heads, layer in zip(included.places, included.heads, layers, strict=True):
+            if (sight := maps.sight(place)) is not last:
+                last, counted = sight, measure.select(maps.query, sight)
+            values = row_statistic(measure, np.asarray(layer, np.float32), maps.key)
+            rows.append(_mean(values, counted[heads] if len(sight) > 1 else counted))
         if kind == "text" or any(np.isfinite(row).any() for row in rows):
             columns.append(HeadColumn(measure.name, measure.title, measure.units, "input", _rectangle(rows)))
     return columns
 
 
-def _mean(
-    rows: AnyFloats, maps: AttentionMaps, measure: Measure, place: int, heads: Sequence[int]
-) -> AnyFloats:
+def _mean(rows: AnyFloats, counted: Bools) -> AnyFloats:
     """The mean of a head's rows over those that count, ``[head query] -> [head]``; NaN where none does."""
-    sight = maps.sight(place)
-    counted = measure.select(maps.query, sight[list(heads)] if len(sight) > 1 else sight)
     number = counted.sum(-1)
     return np.where(number > 0, (rows * counted).sum(-1) / np.maximum(number, 1), np.nan)
 

@@ -258,7 +258,9 @@ def _part(
         measures=[_column(blobs, column) for column in columns],
     )
     if not (exact or thumbnails):
-        info["received"] = [blobs.plain(layer.mean(1, dtype=np.float64), "float32") for layer in layers]
+        info["received"] = blobs.plain(
+            np.concatenate([layer.mean(1, dtype=np.float64) for layer in layers]), "float32"
+        )
     if len(maps.query) and len(maps.key):
         info["highlights"] = highlights.highlights(included, measured, moved=moved)
     if other is not None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from headscope.core.arrays import AnyFloats, Bools, Floats, Ints
+from headscope.core.arrays import AnyFloats, Floats, Ints
 from headscope.core.maps import AttentionMaps
 from headscope.core.tokens import Tokens, is_space, strip_markers
 from headscope.core.words import group, words
@@ -105,25 +105,28 @@ def highlights(
         share=_short(one.share for one in looks),
         alike=_short(one.alike for one in looks),
         near=_short(np.fmax.reduce([measured(name) for name in ("previous", "next", "current")])),
-        evenness=_short(map(_evenness, included.weights(), measured("entropy"))),
+        evenness=_short(_evenness(included, measured("entropy"))),
     )
     if moved is not None:
         info["moved"] = _short(np.concatenate(moved).tolist())
     return info
 
 
-def _evenness(rows: tuple[AnyFloats, Bools], entropy: float) -> float:
-    """The part of the keys it sees on which even attention would be as spread out as a head's, whose mean entropy is
-    given; over the rows that see `ROWS` keys (NaN: none does).
+def _evenness(included: Included, entropy: Floats) -> Floats:
+    """The part of the keys it sees on which even attention would be as spread out as each head's, whose mean entropies
+    are given; over the rows that see `ROWS` keys (NaN: none does).
     """
-    weights, sight = rows
-    seen = sight.sum(-1)
-    few = seen < ROWS
-    if few.all():
-        return np.nan
-    left = weights[few].astype(np.float64)
-    rest = entropy * len(few) + (left * np.log(np.where(left > 0, left, 1))).sum()
-    return float(np.exp(np.minimum(0.0, rest / (~few).sum() - np.log(seen[~few]).mean())))
+    nats: list[Floats] = []
+    for weights, sight in included.weights():
+        seen = sight.sum(-1)
+        many = seen >= ROWS
+        some = ~many.all(0)
+        left = np.where(many[:, some, None], 0, weights[:, some].astype(np.float64))
+        of, left = entropy[: len(weights)], (left * np.log(np.where(left > 0, left, 1))).sum((1, 2))
+        entropy, count = entropy[len(weights) :], many.sum(-1)
+        even = np.log(np.where(many, seen, 1)).sum(-1)
+        nats.append((of * seen.shape[1] + left - even) / np.where(count, count, np.nan))
+    return np.exp(np.minimum(0.0, np.concatenate(nats)))
 
 
 def _short(figures: Iterable[float]) -> list[float]:
@@ -167,23 +170,48 @@ def links(included: Included) -> list[HighlightLink]:
             worth[query.sequence_ids[:, None] != key.sequence_ids] *= ACROSS
     same = np.array(_bare(query))[:, None] == np.array(_bare(key))
     size = np.diff(first, append=len(maps.query))[:, None]
+    hidden, factor = np.where(worth > 0, 0.0, -np.inf), np.where(worth > 0, worth, 1.0)
+    more = [
+        np.delete(np.arange(len(axis)), of).tolist() for axis, of in ((maps.query, first), (maps.key, start))
+    ]
     best: list[HighlightLink] = []
-    last = sight = np.empty(0, np.bool_)
+    last = above = others = able = np.empty(0)
     for weights, seen in included.weights():
         if seen is not last:
-            last, sight = seen, np.logical_or.reduceat(np.logical_or.reduceat(seen, first, 0), start, 1)
-        to = _summed(_summed(weights.astype(np.float64).T, start).T, first)
-        link = _link(to / size, sight, worth, same, square)
-        best.append(
-            link if link.query < 0 else link._replace(query=int(first[link.query]), key=int(start[link.key]))
-        )
+            sight = np.logical_or.reduceat(np.logical_or.reduceat(seen, first, 1), start, 2)
+            others = np.maximum(sight.sum(1, keepdims=True) - 1, 1)
+            last, above = seen, np.where(sight, hidden, -np.inf)
+            able = (above == 0).any(2).sum(1)
+        to = _summed(_summed(weights.astype(np.float64), first, more[0], 1), start, more[1], 2) / size
+        gain = to - (to.sum(1, keepdims=True) - to) / others + above
+        most = gain.argmax(2)
+        linked = np.take_along_axis(gain, most[..., None], 2)[..., 0] > LINKED
+        alike = (linked & same[np.arange(len(same)), most]).sum(1) / np.maximum(linked.sum(1), 1)
+        share = linked.sum(1) / np.maximum(able, 1)
+        gain *= factor
+        for head, at in enumerate(gain.reshape(len(to), -1).argmax(1).tolist()):
+            row, column = divmod(at, len(start))
+            weight, score = float(to[head, row, column]), float(gain[head, row, column])
+            if score == -np.inf:
+                best.append(HighlightLink(-1, -1, 0.0, 0.0))
+                continue
+            along = to[head].diagonal(column - row)
+            if square and len(along) > 1:
+                mean = (float(along.sum()) - weight) / (len(along) - 1)
+                score = min(score, (weight - mean) * float(worth[row, column]))
+            query, key = int(first[row]), int(start[column])
+            best.append(
+                HighlightLink(query, key, weight, max(0.0, score), float(share[head]), float(alike[head]))
+            )
     return best
 
 
-def _summed(rows: Floats, first: Ints) -> Floats:
-    """Each word's rows added up: few words have several pieces, and `np.add.reduceat` takes twice as long."""
-    sums, more = rows[first], np.delete(np.arange(len(rows)), first)
-    np.add.at(sums, np.searchsorted(first, more) - 1, rows[more])
+def _summed(weights: Floats, first: Ints, more: Sequence[int], axis: int) -> Floats:
+    """The weights of each word's pieces added up: its first and, as few words have them, one by one the others."""
+    sums = weights.take(first, axis)
+    words, pieces = sums.swapaxes(0, axis), weights.swapaxes(0, axis)
+    for piece in more:
+        words[first.searchsorted(piece) - 1] += pieces[piece]
     return sums
 
 
@@ -192,27 +220,6 @@ def _words(tokens: Tokens) -> tuple[Ints, Tokens]:
     if tokens.word_ids is None:
         return np.arange(len(tokens)), tokens
     return np.unique(group(tokens), return_index=True)[1], words(tokens)
-
-
-def _link(weights: Floats, seen: Bools, worth: Floats, same: Bools, square: bool) -> HighlightLink:
-    there = seen & (worth > 0)
-    if not there.any():
-        return HighlightLink(-1, -1, 0.0, 0.0)
-    gain = weights - (weights.sum(0) - weights) / np.maximum(seen.sum(0) - 1, 1)
-    above = np.where(there, gain, -np.inf)
-    linked = above.max(1) > LINKED
-    alike = same[linked, above.argmax(1)[linked]]
-    worthy = np.where(there, gain * worth, -np.inf)
-    query, key = divmod(int(worthy.argmax()), worthy.shape[1])
-    weight, score = float(weights[query, key]), float(worthy[query, key])
-    along = np.diagonal(weights, key - query)
-    if square and len(along) > 1:
-        mean = (float(along.sum()) - weight) / (len(along) - 1)
-        score = min(score, (weight - mean) * float(worth[query, key]))
-    share = float(linked.sum() / there.any(1).sum())
-    return HighlightLink(
-        query, key, weight, max(0.0, score), share, float(alike.mean()) if len(alike) else 0.0
-    )
 
 
 def _bare(tokens: Tokens) -> list[str]:
@@ -239,13 +246,12 @@ def parts(included: Included) -> list[HighlightLink]:
     member = np.eye(1 + max(THIRDS**2, TENTHS))[part_of(maps.key)][:, :-1]
     standing: list[HighlightLink] = []
     for weights, sight in included.weights():
-        seen = sight[rows]
-        even = ((seen @ member) / np.maximum(seen.sum(-1, keepdims=True), 1)).mean(0)
-        shares = weights[rows].mean(0, dtype=np.float64) @ member
-        best = int((shares - even).argmax())
-        standing.append(
-            HighlightLink(-1, best, float(shares[best]), max(0.0, float(shares[best] - even[best])), 1.0)
-        )
+        seen = sight[:, rows]
+        even = ((seen @ member) / np.maximum(seen.sum(-1, keepdims=True), 1)).mean(1)
+        shares = weights[:, rows].mean(1, dtype=np.float64) @ member
+        for share, above in zip(shares, shares - even, strict=True):
+            best = int(above.argmax())
+            standing.append(HighlightLink(-1, best, float(share[best]), max(0.0, float(above[best])), 1.0))
     return standing
 
 

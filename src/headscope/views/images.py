@@ -38,12 +38,12 @@ def looks(included: Included, on: Bools) -> tuple[AnyFloats, AnyFloats]:
     text = fold.reading(included.maps.query)
     rows = slice(None) if text is None else text
     shares: list[AnyFloats] = []
-    largest: list[float] = []
+    largest: list[AnyFloats] = []
     for weights, seen in included.weights():
-        mean = weights[rows].sum(0) / np.maximum(seen[rows].sum(0), 1)
-        largest.append(float(mean[on].max(initial=0.0)))
-        shares.append(np.where(on, mean / max(largest[-1], 1e-12), 0.0))
-    return np.stack(shares), np.array(largest)
+        mean = weights[:, rows].sum(1) / np.maximum(seen[:, rows].sum(1), 1)
+        largest.append(mean[:, on].max(1, initial=0.0))
+        shares.append(np.where(on, mean / np.maximum(largest[-1], 1e-12)[:, None], 0.0))
+    return np.concatenate(shares), np.concatenate(largest)
 
 
 class Together(NamedTuple):

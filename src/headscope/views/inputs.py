@@ -23,6 +23,9 @@ from headscope.views.payload import LinkInfo, ReadsInfo
 
 Matrices = Mapping[str, Mapping[str, Sequence[AnyFloats]]]
 
+AT_ONCE = 2**16
+"""About so many weights of a layer are looked at together."""
+
 
 @dataclass(frozen=True)
 class Input:
@@ -107,11 +110,15 @@ class Included:
         return self.heads[self.index.index(layer)] if layer in self.index else []
 
     def weights(self) -> Iterator[tuple[AnyFloats, Bools]]:
-        """Of each shown head the weights, and which keys its queries see, ``[query key]``."""
+        """The weights of the shown heads, some of a layer at a time, ``[head query key]``; and which keys their queries
+        see, ``[1 query key]`` where the layer's heads agree.
+        """
         for place, heads in zip(self.places, self.heads, strict=True):
-            sight = [*self.maps.sight(place)]
-            for head in heads:
-                yield self.maps.layers[place][head], sight[head if len(sight) > 1 else 0]
+            layer, sight = self.maps.layers[place], self.maps.sight(place)
+            step = max(1, AT_ONCE // max(1, layer[0].size))
+            for start in range(0, len(heads), step):
+                some = heads[start : start + step]
+                yield layer[some], sight[some] if len(sight) > 1 else sight
 
     def cut(self, layers: Sequence[npt.NDArray[Any]], name: str) -> list[npt.NDArray[Any]]:
         """The shown heads of one array ``[head …]`` a layer."""

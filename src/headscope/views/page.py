@@ -17,6 +17,7 @@ _GARBLING = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 _RAW = {"pieces", "input"}
+_NUMBERS = {float, int, bool}
 _UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 
@@ -40,12 +41,17 @@ def cleaned(value: Any) -> Any:
     >>> cleaned({"title": "a\x00b", "pieces": ["\x00"]}) == {"title": "a\ufffdb", "pieces": ["\x00"]}
     True
     """
+    if type(value) in _NUMBERS:
+        return value
     if isinstance(value, str):
         return _GARBLING.sub("\N{REPLACEMENT CHARACTER}", value)
+    if isinstance(value, list | tuple):
+        items = cast("list[Any]", value)
+        return items if _NUMBERS.issuperset(map(type, items)) else [*map(cleaned, items)]
     if isinstance(value, Mapping):
         given = cast("Mapping[str, Any]", value)
         return {key: one if key in _RAW else cleaned(one) for key, one in given.items()}
-    return [*map(cleaned, cast("list[Any]", value))] if isinstance(value, list | tuple) else value
+    return value
 
 
 def html_text(text: str) -> str:

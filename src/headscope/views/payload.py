@@ -261,15 +261,15 @@ class PartInfo(TypedDict):
     """One part of a model on one input: ``self``, or ``encoder``, ``decoder``, ``cross``.
 
     `index` is the model's own index of each layer, `heads` that of each layer's heads, `layers` their maps ``[head
-    query key]``, of which `received`, where they are bytes, is the mean over queries. `thumbs` holds ``[head row
-    column]`` of all layers, pooled by the maximum: the grid of a large input is drawn from it. `sink` is ``[head
-    query]`` a layer. `hidden` is 1 where a query cannot see a key, ``[head query key]`` a layer, or ``[1 query key]``
-    where its heads agree; None where `causal` says all. `neurons` is None for a layer without them. `looks`, where keys
-    are areas of a picture, is ``[head key]`` of all layers: the mean weight over the queries that see the key, as a
-    share of the head's largest on an area, which `peaks` has (``[head]``). Of a picture `means` and `rollout` are ``[1
-    query key]`` a shown layer: the mean over all heads of the layer, and attention rollout up to it; `unrolled` says
-    why there is no rollout. `folds` are `thumbs` in which each picture within a text is one token. `reads` says of some
-    lines why they are there.
+    query key]``, of which `received`, where they are bytes, is the mean over queries, ``[head key]`` of all layers.
+    `thumbs` holds ``[head row column]`` of all layers, pooled by the maximum: the grid of a large input is drawn from
+    it. `sink` is ``[head query]`` a layer. `hidden` is 1 where a query cannot see a key, ``[head query key]`` a layer,
+    or ``[1 query key]`` where its heads agree; None where `causal` says all. `neurons` is None for a layer without
+    them. `looks`, where keys are areas of a picture, is ``[head key]`` of all layers: the mean weight over the queries
+    that see the key, as a share of the head's largest on an area, which `peaks` has (``[head]``). Of a picture `means`
+    and `rollout` are ``[1 query key]`` a shown layer: the mean over all heads of the layer, and attention rollout up to
+    it; `unrolled` says why there is no rollout. `folds` are `thumbs` in which each picture within a text is one token.
+    `reads` says of some lines why they are there.
     """
 
     name: str
@@ -280,7 +280,7 @@ class PartInfo(TypedDict):
     index: list[int]
     heads: list[list[int]]
     layers: list[ArrayRef]
-    received: NotRequired[list[ArrayRef]]
+    received: NotRequired[ArrayRef]
     thumbs: ArrayRef | None
     sink: list[ArrayRef] | None
     hidden: list[ArrayRef] | None
