@@ -15,12 +15,14 @@ import numpy as np
 import torch
 import transformers
 from safetensors.torch import load_file, save_file
-from sentence_transformers import CrossEncoder, MultiVectorEncoder, SentenceTransformer
+from sentence_transformers import CrossEncoder, MultiVectorEncoder, SentenceTransformer, SparseEncoder
 from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
 from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Pooling, Transformer
+from sentence_transformers.sparse_encoder.modules import SpladePooling
 
 import headscope as hs
 from headscope.analyses.similar.reader import TextReader
+from headscope.errors import RefusedError
 from tests.helpers.small_models import save_bert, save_llama
 from tests.helpers.small_tokenizers import demo, roberta
 
@@ -182,4 +184,11 @@ if __name__ == "__main__":
     for name, model in crossed(folder).items():
         vectors[name] = model.predict(pairs)
         vectors[f"{name}-object"] = scores(model)
+    splade = SparseEncoder(modules=[Transformer(str(folder / "bert")), SpladePooling()], device="cpu")
+    try:
+        hs.load(splade)
+        scores(splade)
+        vectors["SPLADE"] = np.array("")
+    except RefusedError as error:
+        vectors["SPLADE"] = np.array(str(error))
     np.savez(folder / "vectors.npz", **vectors)

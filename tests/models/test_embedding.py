@@ -13,6 +13,7 @@ import torch
 
 import headscope as hs
 from headscope.analyses.similar.reader import TextReader
+from headscope.errors import RefusedError
 
 pytestmark = pytest.mark.slow
 
@@ -56,7 +57,7 @@ def test_the_vector_is_that_of_sentence_transformers(kind: str, made: Path) -> N
         assert not np.allclose(found, wanted[kind][:1], **close)
 
 
-SCORED = ("late", "late mean", "PyLate", "ColBERT", "plain cross", "cross", "cross logit")
+SCORED = ("late", "late mean", "PyLate", "plain cross", "cross", "cross logit")
 
 
 @pytest.mark.parametrize("kind", SCORED)
@@ -72,3 +73,12 @@ def test_the_score_is_that_of_sentence_transformers(kind: str, made: Path) -> No
     if "cross" not in kind:
         terms = hs.similar(model, *TEXTS[:2], chance=False)["interaction"]
         assert float(terms.sum()) == pytest.approx(float(wanted[kind][0, 1]), rel=1e-6)
+
+
+def test_what_no_file_here_says_is_taken_of_an_object_or_refused(made: Path) -> None:
+    """ColBERT's own files, which sentence-transformers reads; SPLADE, whose vector is of words."""
+    wanted = np.load(made / "vectors.npz")
+    np.testing.assert_allclose(wanted["ColBERT-object"], wanted["ColBERT"].ravel(), rtol=1e-6)
+    with pytest.raises(RefusedError, match=r"written by ColBERT.*give hs.load\(MultiVectorEncoder"):
+        hs.similar(hs.load(str(made / "ColBERT")), *TEXTS[:2])
+    assert "found SPLADE's of words" in str(wanted["SPLADE"])

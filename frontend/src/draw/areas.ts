@@ -16,10 +16,7 @@ interface Region {
   readonly on: boolean;
 }
 
-/** By how much a picture is larger where it fits. */
-export const fitted = (picture: PictureInfo, width: number, height: number): number =>
-  Math.min(width / picture.width, height / picture.height);
-
+/** `by`: how much larger than it is. */
 export function areas(picture: PictureInfo, regions: readonly Region[], theme: Theme, by: number): Block {
   const { src, width, height } = picture;
   return {

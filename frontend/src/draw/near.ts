@@ -1,11 +1,11 @@
 // Two texts that are read apart, each unit shaded by its effect, and a line between units that act together.
 
-import type { NearTexts, NearUnit, SimilarPayload, SimilarState } from "../protocol";
+import type { NearTexts, NearUnit, PictureInfo, SimilarPayload, SimilarState } from "../protocol";
 import { COLOURS, mixed, type Theme } from "../scene/color";
 import { figure, probability, shortened } from "../scene/format";
 import { BEND } from "../scene/headlayout";
 import { type Shade, shade, signed } from "../scene/sources";
-import { areas, fitted } from "./areas";
+import { areas } from "./areas";
 import { type Block, placed } from "./block";
 import { curve, lettering, write } from "./canvas";
 import { textWidth } from "./ruler";
@@ -59,17 +59,20 @@ export function unitSays(pair: NearTexts, level: string, [side, place]: readonly
   return `Without “${shortened(text, 48)}” it is ${left} (${withQ(-(effect ?? 0), q)}). It acts together with ${first.join("; ")}.`;
 }
 
-/** Where B begins: a picture has more room than words. */
-const TEXT = 0.64;
+/** Where a picture begins, as a share of the width: it has more room than words. */
 const PICTURE = 0.42;
-const TALLEST = 480;
+const enlarged = (width: number, picture: PictureInfo): number => (width * (1 - PICTURE)) / picture.width;
 
 /** Where a unit of a row can be pointed at, as CSS. */
 export function spot({ picture, units }: NearTexts, width: number, side: number, place: number, row: number): string {
   const box = units[side]![place]!.box;
   if (!picture || !box) return `top: ${(row + 1) * ROW}px; height: ${ROW}px; ${side === 0 ? "left" : "right"}: 0`;
-  const by = fitted(picture, width * (1 - PICTURE), TALLEST);
-  const [left, top, right, bottom] = box.map((edge) => edge * by) as [number, number, number, number];
+  const [left, top, right, bottom] = box.map((edge) => edge * enlarged(width, picture)) as [
+    number,
+    number,
+    number,
+    number,
+  ];
   return `left: ${width * PICTURE + left}px; top: ${ROW + top}px; width: ${right - left}px; height: ${bottom - top}px`;
 }
 
@@ -82,7 +85,8 @@ export function near(pair: NearTexts, state: SimilarState, theme: Theme, width: 
   const largest = Math.max(...pair.units.flat().map(({ effect }) => Math.abs(effect ?? 0)), 1e-9);
   const side = width * 0.36;
   const { picture } = pair;
-  const x = [side, width * (picture ? PICTURE : TEXT)] as const;
+  const texts = picture ? [rows[0]!] : rows;
+  const x = [side, picture ? width * PICTURE : width - side] as const;
   const at = (s: number, place: number): number => (rows[s]!.indexOf(place) + 0.5) * ROW + ROW;
   const own = focus && every.filter(({ a, b }) => (focus[0] === 0 ? a : b) === focus[1]);
   const met = (s: number, place: number): number => own?.find(({ a, b }) => (s === 0 ? a : b) === place)?.value ?? 0;
@@ -99,12 +103,11 @@ export function near(pair: NearTexts, state: SimilarState, theme: Theme, width: 
         on: focus?.[0] === 1 && focus[1] === place,
       })),
       theme,
-      fitted(picture, width * (1 - PICTURE), TALLEST),
+      enlarged(width, picture),
     );
   return {
     width,
-    height:
-      ROW + Math.max(board?.height ?? 0, ROW * Math.max(...(board ? [rows[0]!] : rows).map((some) => some.length), 1)),
+    height: ROW + Math.max(board?.height ?? 0, ROW * Math.max(...texts.map((some) => some.length), 1)),
     draw(pen) {
       lettering(pen, "600 11px", "right");
       write(pen, colours.ink2, "A", x[0], ROW / 2);
@@ -120,7 +123,7 @@ export function near(pair: NearTexts, state: SimilarState, theme: Theme, width: 
         curve(pen, x[0] + 8, at(0, a), x[1] - 8, at(1, b), BEND);
       }
       pen.globalAlpha = 1;
-      (board ? [rows[0]!] : rows).forEach((some, s) => {
+      texts.forEach((some, s) => {
         for (const place of some) {
           const unit: NearUnit = pair.units[s]![place]!;
           const y = at(s, place);

@@ -1,6 +1,6 @@
 // The sources of an answer, in lines of the paper's width.
 
-import { areas, fitted } from "../draw/areas";
+import { areas } from "../draw/areas";
 import { type Block, stack, text } from "../draw/block";
 import { lettering, write } from "../draw/canvas";
 import { textWidth } from "../draw/ruler";
@@ -54,7 +54,7 @@ export function sources(payload: SourcesPayload, theme: Theme, width: number): B
     on: statement !== null && statement === state.statement,
   }));
   return stack([
-    ...(picture ? [areas(picture, regions, theme, fitted(picture, width, 360))] : []),
+    ...(picture ? [areas(picture, regions, theme, Math.min(width / picture.width, 360 / picture.height))] : []),
     ...(payload.prompt.trim() ? [paragraph(prompt, theme, width)] : []),
     text(ORIGIN[payload.origin], width, dim),
     paragraph(answer, theme, width),

@@ -16,7 +16,7 @@ from headscope.attention.implicit import NO_MIXER, through_mixers
 from headscope.attention.mixers import unseen
 from headscope.attention.module_inputs import expect_hidden, say_moved, say_packed, say_padding, taken
 from headscope.attention.objective import asked
-from headscope.attention.parts import Parts, assemble, behind, from_ids, group, numpy_of, seen_by, sides
+from headscope.attention.parts import Parts, assemble, from_ids, group, numpy_of, seen_by, sides
 from headscope.attention.record import AttentionRecord, Hook, leaf_of
 from headscope.attention.recording import evaluating, read, recording
 from headscope.attention.vision import eyes, verified
@@ -403,7 +403,7 @@ def decoder_tokens(model: Model, encoded: Tokens) -> Tokens:
     read = encoded.take(slice(0, kept))
     if kept and encoded.ids[0] == start:  # Whisper's tokenizer begins a text as its decoder does
         return read
-    return behind(read, shown_pieces(model.tokenizer, [start]), start)
+    return read.longer(shown_pieces(model.tokenizer, [start]), start)
 
 
 def decoder_start(model: Model) -> int:

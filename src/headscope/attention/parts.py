@@ -291,16 +291,5 @@ def _length(side: str, ready: Mapping[str, Tensor], axes: Mapping[str, Tokens]) 
 
 def after_virtual(tokens: Tokens, count: int) -> Tokens:
     """An axis on which so many virtual tokens stand first, which have no id (-1) and are in no text."""
-    longer = behind(tokens, [f"virtual {number}" for number in range(count)], -1)
+    longer = tokens.longer([f"virtual {number}" for number in range(count)], -1)
     return longer.with_classes(virtual=np.arange(len(longer)) < count)
-
-
-def behind(tokens: Tokens, pieces: Sequence[str], number: int) -> Tokens:
-    """An axis on which special tokens of one id stand first, which are in no text."""
-    known = {"ids": number, "special_mask": True, "word_ids": -1, "sequence_ids": -1, "texts": ""}
-
-    def longer(name: str, array: np.ndarray) -> np.ndarray:
-        first = np.full((len(pieces), *array.shape[1:]), known.get(name, 0), array.dtype)
-        return np.concatenate([first, array])
-
-    return tokens.changed([*pieces, *tokens.pieces], longer)

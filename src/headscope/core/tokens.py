@@ -269,6 +269,16 @@ class Tokens:
             texts=texts,
         )
 
+    def longer(self, pieces: Sequence[str], number: int, *, last: bool = False) -> Tokens:
+        """Tokens with special ones of one id, which are in no text, before them; or behind the `last`."""
+        known = {"ids": number, "special_mask": True, "word_ids": -1, "sequence_ids": -1, "texts": ""}
+
+        def change(name: str, array: np.ndarray) -> np.ndarray:
+            more = np.full((len(pieces), *array.shape[1:]), known.get(name, 0), array.dtype)
+            return np.concatenate([array, more] if last else [more, array])
+
+        return self.changed([*self.pieces, *pieces] if last else [*pieces, *self.pieces], change)
+
     def with_classes(self, **classes: Bools) -> Tokens:
         """The same axis with more (or other) classes of tokens."""
         more = {

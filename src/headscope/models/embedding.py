@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -99,17 +98,9 @@ class Embedder:
             special = tokens.special
             tail = len(tokens) - 1 - max(place for place, one in enumerate(special) if not one)
             tokens = tokens.take([*range(self.most - tail), *range(len(tokens) - tail, len(tokens))])  # pyright: ignore[reportArgumentType]
-        if (missing := self.filled - len(tokens)) <= 0:
-            return tokens
-        values = {"ids": self.filler, "special_mask": 1, "word_ids": -1, "sequence_ids": -1, "texts": ""}
-
-        def fill(name: str, array: np.ndarray) -> np.ndarray:
-            more = np.full((missing, *array.shape[1:]), values.get(name, 0), array.dtype)
-            return np.concatenate([array, more])
-
-        return tokens.changed(
-            [*tokens.pieces, *shown_pieces(self.model.tokenizer, [self.filler]) * missing], fill
-        )
+        missing = self.filled - len(tokens)
+        pieces = shown_pieces(self.model.tokenizer, [self.filler]) * missing if missing > 0 else []
+        return tokens.longer(pieces, self.filler, last=True)
 
     def pooled(self, output: Any, mask: Tensor, prompt: int = 0, ids: Tensor | None = None) -> Tensor:
         """The vectors of a batch, of what its transformer returned; those of tokens that do not count are NaN."""
@@ -164,11 +155,12 @@ def embedder(model: Model, task: late.Task = "query") -> Embedder:
     none: dict[str, Any] = {}
     settings: dict[str, Any] = _json(model, "config_sentence_transformers.json") or none
     listed: list[dict[str, Any]] | None = _json(model, "modules.json")
-    stanford = "HF_ColBERT" in (getattr(model.config, "architectures", None) or ())
-    if stanford:
-        settings = late.of_colbert(_json(model, "artifact.metadata") or none)
-        listed = [{"type": kind, "path": ""} for kind in ("Transformer", "Dense")]
     if listed is None:
+        if "HF_ColBERT" in (model.config.architectures or ()):
+            raise RefusedError(
+                f"{model.name}: written by ColBERT, which sentence-transformers reads: give "
+                "hs.load(MultiVectorEncoder(…))"
+            )
         return Embedder(
             model,
             [_pooling({"pooling_mode": "mean"})],
@@ -177,7 +169,7 @@ def embedder(model: Model, task: late.Task = "query") -> Embedder:
     first = next((str(one["path"]) for one in listed if str(one["type"]).endswith(_TRANSFORMER)), "")
     names = ("sentence_bert_config.json", "sentence_roberta_config.json", "sentence_xlnet_config.json")
     read: dict[str, Any] = next((config for name in names if (config := _json(model, name, first))), none)
-    if stanford or settings.get("model_type") == "ColBERT":
+    if settings.get("model_type") == "ColBERT":
         listed = [*listed, {"type": "MultiVectorMask", "path": ""}, {"type": "Normalize", "path": ""}]
         settings = late.of_pylate(model.tokenizer, settings)
         read = {**read, **settings}
@@ -217,6 +209,8 @@ def _of_object(model: Model, sentences: Any, task: late.Task) -> Embedder:
         if not type(part).__name__.endswith(_TRANSFORMER)
     ]
     about = [type(part).__name__ for part in sentences][1:]
+    if "SpladePooling" in about:
+        raise RefusedError(f"{model.name}: expected a vector of hidden states, found SPLADE's of words")
     pools_prompt = all(getattr(part, "include_prompt", True) for part in sentences)
     names = ("query_length", "document_length", "query_expansion")
     read = {name: getattr(sentences[0], name, None) for name in names}
@@ -295,9 +289,6 @@ def _json(model: Model, name: str, folder: str = "") -> Any:
 
 
 def _file(where: str, name: str, folder: str, revision: str | None) -> Path | None:
-    if Path(where).is_dir():
-        path = Path(where, folder, name)
-        return path if path.is_file() else None
     file = module("transformers.utils").cached_file(
         where,
         name,

@@ -14,19 +14,6 @@ Task = Literal["query", "document"]
 """What a text is to a model that reads the two otherwise."""
 
 
-def of_colbert(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """What ColBERT's own file says, as PyLate says it."""
-    return {
-        "activation_function": "torch.nn.Identity",
-        "query_prefix": (settings.get("query_token_id") or "[unused0]") + " ",
-        "document_prefix": (settings.get("doc_token_id") or "[unused1]") + " ",
-        "query_length": settings.get("query_maxlen"),
-        "document_length": settings.get("doc_maxlen"),
-        "attend_to_expansion_tokens": settings.get("attend_to_mask_tokens"),
-        "skiplist_words": [*string.punctuation] if settings.get("mask_punctuation", True) else [],
-    }
-
-
 def of_pylate(tokenizer: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
     """What PyLate says, as sentence-transformers says it. Its prompts are one token each: the tokenizer learns that."""
     prompts: dict[str, str] = dict(settings.get("prompts") or {})

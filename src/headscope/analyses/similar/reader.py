@@ -79,7 +79,9 @@ class TextReader:
         return embedder(model, "document" if side else "query")
 
     def near(self, a: Tensor, b: Tensor) -> Tensor:
-        """How near vectors of A and of B are, ``[a b]``."""
+        """How near vectors of A and of B are, ``[a b]``. `InputError` where two towers do not end in one space."""
+        if (wide := a.shape[-1]) != b.shape[-1]:
+            raise InputError(f"second: expected vectors of {wide} dimensions, as of A, found {b.shape[-1]}")
         return self.embedder.near(a, b)
 
     def towards(self, vectors: Tensor, other: Tensor) -> Floats:
@@ -179,16 +181,16 @@ class TextReader:
         model = self.embedder.model
         with torch.no_grad(), evaluating(model.module):
             for start in range(0, len(order), self._size):
-                some = order[start : start + self._size]
-                batch = {id(inputs[place][0]): inputs[place][0] for place in some}
-                rows = [[*batch].index(id(inputs[place][0])) for place in some]
+                places = order[start : start + self._size]
+                some = [inputs[place] for place in places]
+                batch = {id(tokens): tokens for tokens, _ in some}
+                rows = [[*batch].index(id(tokens)) for tokens, _ in some]
                 read = model.inputs([*batch.values()])  # a picture once
                 ready = {name: value[rows] for name, value in read.items()}
-                longest = max(map(len, batch.values()))
-                seen = torch.zeros(len(some), longest, dtype=torch.long, device=model.device)
-                for row, place in enumerate(some):
-                    seen[row, : len(inputs[place][1])] = torch.as_tensor(~inputs[place][1]).to(seen)
-                made |= dict(zip(some, self.outcome(ready, seen).double().cpu(), strict=True))
+                seen = pad_sequence([torch.as_tensor(~hidden) for _, hidden in some], True).long()
+                made |= dict(
+                    zip(places, self.outcome(ready, seen.to(model.device)).double().cpu(), strict=True)
+                )
         return [made[place] for place in range(len(inputs))]
 
     def outcome(self, ready: dict[str, Tensor], seen: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, cast
@@ -118,10 +118,10 @@ class DualReader(TextReader):
 
     def made_by(self, model: Model, side: int) -> Embedder:
         """How a text or a picture becomes a vector."""
-        about, most = "that of a text or of a picture", model.max_length
-        if model.config.model_type == "clip":
-            return Embedder(model, [], about, most=most)
-        return Embedder(model, [], about, most=most, filler=model.tokenizer.pad_token_id, filled=most or 0)
+        most, filler = model.max_length, model.tokenizer.pad_token_id
+        filled = most or 0 if model.config.model_type == "siglip" else 0
+        about = "that of a text or of a picture"
+        return Embedder(model, [], about, most=most, filler=filler, filled=filled)
 
     def text(self, text: Any, name: str) -> Prompt:
         """A text or a picture, as units are cut of it."""
@@ -131,7 +131,8 @@ class DualReader(TextReader):
         patches = looked(model, text).patches
         tokens = prefixed(patches, model, len(patches) + (model.config.model_type == "clip"))
         assert tokens is not None
-        return Prompt(tokens, [""] * len(tokens))
+        assert tokens.picture is not None
+        return Prompt(tokens, [tokens.picture.name or "picture"])
 
     def cut_of(self, prompt: Prompt) -> list[Source]:
         """The units of a text; of a picture its patches, or where they are many its cells, as in `headscope.why`."""
@@ -159,10 +160,7 @@ class DualReader(TextReader):
         def unpooled(_: nn.Module, given: Any, named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
             return given, {**named, "key_padding_mask": seen == 0}
 
-        with ExitStack() as ways:
-            for part in module.modules():
-                if isinstance(part, nn.MultiheadAttention):
-                    ways.enter_context(part.register_forward_pre_hook(unpooled, with_kwargs=True))
-            ways.enter_context(recording(module, hide, fused=True))
-            ways.enter_context(running(model, ready))
+        head = getattr(module.vision_model, "head", None)
+        pool = head.attention.register_forward_pre_hook(unpooled, with_kwargs=True) if head else nullcontext()
+        with pool, recording(module, hide, fused=True), running(model, ready):
             return module.get_image_features(**ready).pooler_output

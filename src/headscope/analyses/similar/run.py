@@ -153,13 +153,6 @@ def similar(
     return result.assign_attrs(describe(meta))
 
 
-def _near(readers: Sequence[TextReader], a: Tensor, b: Tensor) -> Tensor:
-    """How near vectors are. `InputError` where two towers do not end in one space."""
-    if (wide := a.shape[-1]) != b.shape[-1] and readers[0].embedder.vectors:
-        raise InputError(f"second: expected vectors of {wide} dimensions, as of A, found {b.shape[-1]}")
-    return readers[0].near(a, b)
-
-
 def _compared(
     readers: Sequence[TextReader], a: Sequence[str], b: Sequence[str], labels: Sequence[str] | None
 ) -> xr.Dataset:
@@ -172,7 +165,7 @@ def _compared(
         reader.vectors([reader.text(text, f"{name}[{n}]") for n, text in enumerate(texts)])
         for reader, name, texts in zip(readers, "ab", (a, b), strict=True)
     ]
-    near = [float(_near(readers, one[None], other[None])) for one, other in zip(*vectors, strict=True)]
+    near = [float(readers[0].near(one[None], other[None])) for one, other in zip(*vectors, strict=True)]
     coords = {
         "label": ("input", list(labels or ["pair"] * len(a))),
         "text_a": ("input", list(a)),
@@ -202,7 +195,7 @@ def _explained(
     query_vector, vectors = (
         reader.vectors(some) for reader, some in zip(readers, ([query], texts), strict=True)
     )
-    near = _near(readers, query_vector, vectors)[0]
+    near = readers[0].near(query_vector, vectors)[0]
     ranked: list[int] = cast("Any", near.argsort(descending=True, stable=True)[:show]).tolist()
     pairs = [
         TextPair(readers, (query, texts[place]), (query_vector[0], vectors[place])) for place in ranked[:2]
@@ -224,7 +217,7 @@ def _explained(
         result = result.assign(_heads(pairs, through))
     if several:
         result = result.assign_coords(
-            document=ranked, document_text=("document", [named(texts[place]) for place in ranked])
+            document=ranked, document_text=("document", [texts[place].text.strip() for place in ranked])
         ).assign(ranked=("document", near[ranked].numpy()))
     return result, len(pairs[0].others[0])
 
@@ -310,12 +303,6 @@ class TextPair:
         return made
 
 
-def named(prompt: Prompt) -> str:
-    """A text, or the name of a picture."""
-    picture = prompt.tokens.picture
-    return prompt.text.strip() if picture is None else picture.name or "picture"
-
-
 def alike(lines: Sequence[str], prompt: Prompt) -> list[str]:
     """Unrelated texts about as long as one: lines that are joined, or cut behind a word."""
     length = len(prompt.text.strip())
@@ -380,7 +367,7 @@ def _dataset(pairs: Sequence[TextPair], *, delete: bool) -> xr.Dataset:
     made |= {name: ("input", [float(one["input"][n]) for one in figures]) for n, name in enumerate(INPUT)}
     coords: dict[str, Any] = {
         **{
-            f"text_{'ab'[side]}": ("input", [named(pair.sides[side].prompt) for pair in pairs])
+            f"text_{'ab'[side]}": ("input", [pair.sides[side].prompt.text.strip() for pair in pairs])
             for side in (0, 1)
         },
         "input_of": ("unit", [number for number, *_ in units]),
