@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 import webbrowser
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
-import xarray as xr
 
+from headscope.analyses.compare.roles.run import BY_ROLE
 from headscope.cli.app import commands
 from tests.helpers import pages
 from tests.helpers.small_models import save_bert
@@ -33,17 +31,6 @@ def text(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_check(typed: Typed) -> None:
-    out = typed("check").out
-    assert out.startswith("all-MiniLM-L6-v2: BertModel, 22,713,216 weights, torch.float32, by interface\n")
-    assert "self: 6 layers × 12 heads, bidirectional" in out
-    found = typed("check", "--json").rows
-    assert found["parts"][0]["heads"] == [12] * 6
-    assert found["vocabulary"] == {"tokenizer": 30522, "embedding": 30522, "beyond": []}
-    assert found["english"]["unknown"] == 0
-
-
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::headscope.errors.HeadscopeWarning")
 def test_check_says_that_a_tokenizer_is_another_models(typed: Typed, tmp_path: Path) -> None:
     save_bert(tmp_path, listed(tuple("CNO"), letters=True), vocab_size=591)
@@ -56,57 +43,10 @@ def test_check_says_that_a_tokenizer_is_another_models(typed: Typed, tmp_path: P
     assert "expected at most 20 %: give text that it knows, or say --allow-unknown" in last
 
 
-def test_measure_prints_a_table(typed: Typed, text: Path) -> None:
-    lines = typed("measure", text).out.splitlines()
-    assert lines[0].split()[:4] == ["head", "paper", "previous", "current"]
-    assert lines[1].split()[:2] == ["L0H0", "1-1"]
-    assert len(lines) == 73
-
-
-@pytest.mark.slow
-def test_measure_writes_a_table_and_figures(typed: Typed, text: Path, tmp_path: Path) -> None:
-    out = tmp_path / "heads.csv"
-    words = "measure", text, "--measures", "previous,offset-2", "--by", "document"
-    assert typed(*words, "-o", out, "--meta", tmp_path / "meta.json").out == ""
-    table = pd.read_csv(out, dtype={"paper": str})
-    assert list(table.columns)[:7] == ["layer", "head", "paper", "measure", "value", "se", "n"]
-    assert set(table["measure"]) == {"previous", "offset-2"}
-    assert [row["value"] for row in typed(*words, "--json").rows] == pytest.approx(
-        table["value"].tolist(), abs=1e-8
-    )
-    meta = json.loads((tmp_path / "meta.json").read_text())
-    assert meta["model"]["name"] == "all-MiniLM-L6-v2"
-    assert meta["corpus"]["documents"] == 2
-    assert meta["command"].startswith("headscope measure ")
-    typed("measure", text, "-o", tmp_path / "heads.nc")
-    with xr.open_dataset(tmp_path / "heads.nc") as found:
-        assert found["previous"].dims == ("layer", "head")
-
-
 def test_absent_measures_are_said(typed: Typed, shared: Path, text: Path) -> None:
     found = typed("measure", text, "-m", shared / "models" / "stories260K")
     assert "next: no row; " in found.err
     assert "next" not in found.out.splitlines()[0].split()
-
-
-@pytest.mark.slow
-def test_roles(typed: Typed, text: Path, tmp_path: Path) -> None:
-    line = text.read_text(encoding="utf-8")
-    first = line.splitlines()[0]
-    text.write_text("\n\n".join(f"{name} said so.\n{first}" for name in "ABCDEFGHIJ"))
-    printed = typed("roles", text, "--meta", tmp_path / "meta.json")
-    finding, header, *_ = printed.out.splitlines()
-    assert re.search(r"\d+ of 72 heads? ha(s|ve) a role: .*previous token L0H2 \(", finding)
-    assert header.split()[:4] == ["head", "paper", "role", "score"]
-    assert re.search(r"\nL0H2 +1-3 +previous token ", printed.out)
-    assert re.search(r"\n\d+ roles not tested: .*\binduction\b", printed.out)
-    assert json.loads((tmp_path / "meta.json").read_text())["command"].startswith("headscope roles")
-    assert typed("roles", text, "-o", tmp_path / "roles.csv").out == ""
-    found = pd.read_csv(tmp_path / "roles.csv", dtype={"paper": str})
-    assert len(found.groupby(["layer", "head"])) == 72
-    assert set(found[(found["layer"] == 0) & (found["head"] == 2)]["role"]) == {"previous token"}
-    typed.refuses("level: expected a number between 0 and 1, found 2.0", "roles", text, "--level", "2")
-    typed("roles", text, "-o", "roles.nc", code=2)
 
 
 def test_gradients_of_an_objective(typed: Typed, text: Path) -> None:
@@ -206,3 +146,13 @@ def test_check_takes_a_model_by_either_way(typed: Typed, tmp_path: Path) -> None
     for arguments in ((tmp_path / "bert",), ("-m", tmp_path / "bert")):
         assert typed("check", *arguments).out.startswith("bert: BertModel, ")
     typed.refuses("-m: expected one model, found other beside ", "check", tmp_path / "bert", "-m", "other")
+
+
+@pytest.mark.slow
+def test_models_of_other_shapes_are_compared_by_role(typed: Typed, shared: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("\n\n".join(f"{name} said so." for name in "ABCDEFGHIJ"))
+    command = typed.of("compare", "models", "demo", shared / "models" / "stories260K")
+    said = command(tmp_path / "a.txt", "--json")
+    assert "heads have no counterparts: compared by role" in said.err
+    assert tuple(said.rows[0]) == BY_ROLE
+    command.refuses("roles: expected at least 5 effective documents, found 2", "--limit", 4)
