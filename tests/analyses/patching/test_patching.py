@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from statistics import NormalDist
 from typing import Any
@@ -377,19 +376,6 @@ def test_the_pairs_that_ship_are_as_they_are_made() -> None:
         sum(row["clean"].index(row["answer"][1:]) < row["clean"].index(row["wrong"][1:]) for row in rows)
         == 24
     )
-
-
-@pytest.mark.slow
-def test_the_head_of_a_language_model_that_says_who_is_given_something(smollm: Any) -> None:
-    some = [json.loads(line.text) for line in packaged(DEMO) if line.text][::4]
-    found = hs.patching(smollm, some, exact=1, edges=1)
-    assert (float(found["clean"]), float(found["solved"])) == (pytest.approx(4.2, abs=1), 1)
-    rows = found.table()
-    first, direct = rows[rows["to"] == ""].iloc[0], rows[rows["to"] == "logits"].iloc[0]
-    assert (first["layer"], first["head"]) == (direct["layer"], direct["head"]) == (23, 3)
-    assert first["effect"] == pytest.approx(0.48, abs=0.1)
-    assert first["q"] < 0.05
-    assert direct["effect"] > first["effect"]
 
 
 @pytest.mark.deep

@@ -206,9 +206,9 @@ def test_a_head_that_writes_the_partner_of_what_it_looks_at_is_no_copier() -> No
 
 @pytest.mark.slow
 def test_the_scores_are_those_of_a_decode_with_a_cache_and_of_one_pass(smollm: Any) -> None:
-    """By an own count over 3 needles, greedily with a cache, and in one pass; where the model says the needle."""
-    found = hs.retrieval(smollm, needles=3, lengths=(96,), k=0, chat=True)
-    assert int(found["produced"]) == 24
+    """By an own count over 2 needles, greedily with a cache, and in one pass; where the model says the needle."""
+    found = hs.retrieval(smollm, needles=2, lengths=(96,), k=0, chat=True)
+    assert int(found["produced"]) == 16
     module = smollm.module
     words = needles.words_of(hs.corpora.builtin(pack=None))
     before = module.config._attn_implementation
@@ -217,7 +217,7 @@ def test_the_scores_are_those_of_a_decode_with_a_cache_and_of_one_pass(smollm: A
     try:
         for chat, name in ((False, "retrieval"), (True, "chat")):
             decoded, passed = np.zeros((2, 30, 9))
-            for needle in needles.hidden(smollm, words, 3, (96,), 0, chat=chat):
+            for needle in needles.hidden(smollm, words, 2, (96,), 0, chat=chat):
                 ids = torch.tensor(needle.tokens.ids)[None]
                 with torch.no_grad():
                     output = module(input_ids=ids, output_attentions=True)
@@ -235,26 +235,14 @@ def test_the_scores_are_those_of_a_decode_with_a_cache_and_of_one_pass(smollm: A
                         passed[layer] += (
                             output.attentions[layer][0, :, place - 1].argmax(-1) == inside
                         ).numpy()
-            np.testing.assert_allclose(found[name], decoded / 24, atol=1e-6)
-            np.testing.assert_allclose(found[name], passed / 24, atol=1e-6)
+            np.testing.assert_allclose(found[name], decoded / 16, atol=1e-6)
+            np.testing.assert_allclose(found[name], passed / 16, atol=1e-6)
             tops.append({*np.argsort(-decoded.ravel(), kind="stable")[:10].tolist()})
     finally:
         module.set_attn_implementation(before)
     assert float(found["overlap"]) == len(tops[0] & tops[1]) / 10
     assert float(found["overlap_chance"]) == pytest.approx(10 / 270)
     assert found.table().columns[-1] == "score_chat"
-
-
-@pytest.mark.slow
-def test_the_retrieval_heads_of_a_language_model_in_short_texts(smollm: Any) -> None:
-    found = hs.retrieval(smollm, needles=8, lengths=(64,), k=3, draws=1)
-    assert (int(found["produced"]), description(found)["answers"]) == (64, 64)
-    first = found.table().head(3)
-    assert {*zip(first["layer"], first["head"], strict=True)} == {(18, 6), (17, 4), (18, 7)}
-    np.testing.assert_allclose(first["score"], [1, 0.70, 0.56], atol=0.04)
-    np.testing.assert_allclose(first["p"][:1], 0.65**8)
-    assert {*found["top"].values.tolist()} == {"L18H6", "L17H4", "L18H7"}
-    assert found["accuracy"].values.tolist() == [1, 0.25, 1]
 
 
 @pytest.mark.deep
