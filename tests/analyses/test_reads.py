@@ -54,6 +54,7 @@ def test_an_induction_head_reads_what_the_previous_token_head_wrote() -> None:
     assert float(found["pair"].sel(writer="L0H0")[0]) == pytest.approx(float(found["contrast"]), rel=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Qwen3", "BLOOM", "Gemma 2", "BERT"])
 def test_either_side_sums_to_the_models_own_scores(name: str) -> None:
     model = hs.load(build(family(name)))

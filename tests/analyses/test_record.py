@@ -11,6 +11,7 @@ from headscope.analyses.record import Analysis, entries
 from headscope.console.commands import Made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("analysis", analyses().values(), ids=lambda analysis: analysis.name)
 def test_what_a_record_names_is_there(analysis: Analysis) -> None:
     paths = [

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
 import xarray as xr
 
 import headscope as hs
@@ -210,6 +211,7 @@ def drawn(asked: str) -> str:
     return f"{figure.about}\n{figure.caption}\n{written(figure.charts)}"
 
 
+@pytest.mark.slow
 def test_sections_findings_and_figures() -> None:
     """Of golden/sections.txt, findings.txt and figures.txt: each call gives what stands below it."""
     golden.check("sections.txt", ">>> ", sent)

@@ -84,6 +84,7 @@ def in_threads(*works: Callable[[], Any]) -> list[Any]:
 # ---- threads
 
 
+@pytest.mark.slow
 def test_eight_threads_capture_what_one_captures(model: Model) -> None:
     rows = [torch.randint(3, 60, (1, length)) for length in (4, 5, 6, 7, 8, 9, 10, 11)]
     expected = [maps(model, ids) for ids in rows]

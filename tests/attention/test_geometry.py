@@ -53,6 +53,7 @@ def keys(model: Model, image: np.ndarray, given: dict[str, Any]) -> dict[str, li
 CASES = [(family, size) for family in TEN for size in (LANDSCAPE, PORTRAIT, TINY)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("family", "size"), [*CASES, *zip(MORE, itertools.cycle((LANDSCAPE, PORTRAIT)))])
 def test_a_bright_spot_lights_up_the_tokens_that_hold_it(family: str, size: tuple[int, int]) -> None:
     """In every layer of every part, where no token looks at another, so that each is of its place alone."""
@@ -119,6 +120,7 @@ WINDOWS = ("Swin", "Swin v2", "padded Swin", "Donut")
 TRACED = ("TrOCR",)  # its maps are recomputed from what a fused kernel was given
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", [family for family in (*TEN, *MORE) if family not in (*WINDOWS, *TRACED)])
 def test_maps_are_the_models_own(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bit by bit. Tiles stand in the batch axis; windows may be called one after another."""
@@ -254,6 +256,7 @@ def test_stages_too_large_to_keep_are_told(monkeypatch: pytest.MonkeyPatch) -> N
     assert list(seen) == list(parts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", READS)
 def test_a_picture_alone_is_looked_at_as_it_is_beside_a_text(family: str) -> None:
     alone = hs.capture(vision(family), image=noise())

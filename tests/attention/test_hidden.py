@@ -87,6 +87,7 @@ def test_heads_that_differ(monkeypatch: pytest.MonkeyPatch) -> None:
         np.testing.assert_array_equal(np.broadcast_to(maps.sight(place), layer.shape), layer > 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["GPT-2", *WINDOWS])
 def test_gradients_of_hidden_weights_are_0(name: str) -> None:
     """They were not: a weight on a key that the mask hides would change the output, but no query can put one there."""

@@ -42,6 +42,7 @@ def close(a: torch.Tensor, b: torch.Tensor, scale: torch.Tensor) -> None:
     assert (a - b).abs().max().item() <= TOLERANCE * scale.abs().max().item()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", MIXING)
 def test_the_map_times_the_values_is_what_the_mixer_gives(kind: str) -> None:
     model = hybrid(kind)

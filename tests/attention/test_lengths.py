@@ -29,6 +29,7 @@ def fresh(kind: str, **options: Any) -> Any:
     return module
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SCALED)
 @pytest.mark.parametrize("length", [BORDER, BORDER + 1, BORDER + 9])
 def test_maps_are_those_of_a_model_that_has_read_nothing_longer(kind: str, length: int) -> None:
@@ -46,6 +47,7 @@ def test_maps_are_those_of_a_model_that_has_read_nothing_longer(kind: str, lengt
         assert all(torch.equal(tensor, state[name]) for name, tensor in module.named_buffers())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SCALED)
 @pytest.mark.parametrize("start", [BORDER - 4, BORDER, BORDER + 3])
 def test_what_a_model_used_while_it_wrote(kind: str, start: int) -> None:

@@ -56,6 +56,7 @@ def weights(call: LinearCall, scores: Tensor, head: int, query: int) -> Tensor:
     return scores.softmax(-1)[: record.shape[3]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", each(LINEAR))
 def test_the_terms_of_a_score_sum_to_it_and_their_softmax_is_the_models_attention(family: Family) -> None:
     model, ready, who = reader(family)

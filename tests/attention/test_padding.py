@@ -72,6 +72,7 @@ class Unmasked(nn.Module):
         return self.inner(input_ids)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "moved"), [("BERT", True), ("GPT-2", False)])
 def test_a_module_that_takes_no_mask(name: str, moved: bool) -> None:
     torch.manual_seed(0)

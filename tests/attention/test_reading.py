@@ -42,6 +42,7 @@ def own(model: Model, ready: Any, head: hs.Head, query: int, keys: tuple[int, in
     return float((weights[keys[0]] / weights[keys[1]]).log())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["DeBERTa", "DeBERTa-v2", "BLOOM", "MPT", "Falcon ALiBi"])
 def test_terms_of_biased_scores_are_exact(name: str) -> None:
     model, head = hs.load(build(family(name)).double()), hs.Head(2, 1)

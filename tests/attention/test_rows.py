@@ -42,6 +42,7 @@ def test_blocks_equal_whole_maps(case: str, elements: int | None) -> None:
     compare(found, expected(record, columns), near(record))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("elements", [None, 97], ids=lambda count: f"blocks of {count}")
 @pytest.mark.parametrize("case", {**CASES, **BLOCKS_ONLY})
 def test_blocks_attend_in_place_of_the_model(case: str, elements: int | None) -> None:

@@ -85,6 +85,7 @@ def own(module: Any, given: dict[str, Any]) -> dict[str, list[Any]]:
     return {part: [layer[0].numpy() for layer in out[name]] for part, name in names.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("encoder", "decoder"), COMBINATIONS, ids=lambda name: name)
 def test_each_part_is_the_models_own(encoder: str, decoder: str) -> None:
     module = pair(encoder, decoder)

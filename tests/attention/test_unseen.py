@@ -20,6 +20,7 @@ ROPE = {"rope_type": "default", "rope_theta": 1e4}
 TEXT = {"input_ids": torch.arange(3, 15)[None], "attention_mask": torch.ones(1, 12, dtype=torch.long)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KNOWN)
 def test_layers_without_a_map_are_named(kind: str) -> None:
     assert hs.load(hybrid(kind)).unseen == HYBRIDS[kind][2]

@@ -60,6 +60,7 @@ def by_hand(deed: str, weights: np.ndarray, value: float, seen: np.ndarray) -> n
     return left / whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize(
     "text", ["off", "mean", "uniform", "previous", "temperature 0.5", "temperature 3.0", "hide 3>2"]

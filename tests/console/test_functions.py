@@ -186,6 +186,7 @@ def test_options_of_a_run_that_a_decorator_makes(made: None) -> None:
 COMMANDS = [analysis for analysis in analyses().values() if analysis.command]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("analysis", COMMANDS, ids=lambda analysis: analysis.name)
 def test_the_source_says_what_python_knows(analysis: Analysis) -> None:
     """Of every function of a command: names, defaults, and what options their types make."""

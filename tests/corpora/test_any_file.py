@@ -135,6 +135,7 @@ def folder() -> Iterator[Path]:
         yield Path(name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", READERS)
 @settings(
     max_examples=int(os.environ.get("EXAMPLES", "60")),
@@ -170,6 +171,7 @@ def chain(count: int) -> str:
     return "".join(f"{word}\ta\t_\tX\t_\t_\t{word - 1}\tdep\t_\t_\n" for word in range(1, count + 1)) + "\n"
 
 
+@pytest.mark.slow
 def test_a_deep_tree_is_read_in_time_that_grows_with_its_words(tmp_path: Path) -> None:
     """Once 8,000 words took hours; what is asserted is that it ends, beside a cycle at its far end."""
     path = tmp_path / "deep.conllu"

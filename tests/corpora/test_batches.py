@@ -64,6 +64,7 @@ def test_blocks_are_whole_documents_and_all_is_there(
             assert [size(one) for one in batch] == sorted(map(size, batch), reverse=True)
 
 
+@pytest.mark.slow
 @given(DOCUMENTS, st.integers(1, 6), st.integers(1, 3))
 def test_blocks_may_end_in_the_midst_of_a_document(
     documents: list[list[int]], block_size: int, windows: int

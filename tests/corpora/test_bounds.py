@@ -89,6 +89,7 @@ def test_reading_goes_on_where_one_can_be_used_or_reasons_differ(tmp_path: Path)
         assert len(corpus.broken) == KEPT
 
 
+@pytest.mark.slow
 def test_what_is_too_long_never_stops(tmp_path: Path) -> None:
     """It is read well, and may be sorted by length."""
     path = tmp_path / "a.jsonl"

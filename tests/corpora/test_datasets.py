@@ -48,6 +48,7 @@ def written(folder: Path) -> dict[str, Path]:
     return paths
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["list", "streamed", "unnamed", "a.parquet", "stream.arrow", "file.arrow"])
 def test_rows_are_the_same_wherever_they_come_from(kind: str, tmp_path: Path) -> None:
     given: Any = {
@@ -96,6 +97,7 @@ def test_rows_that_cannot_be_used_are_left_out_and_named(tmp_path: Path) -> None
         list(corpora.dataset(path, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["a.parquet", "stream.arrow", "file.arrow"])
 def test_a_file_of_broken_bytes_is_refused_in_one_line(name: str, tmp_path: Path) -> None:
     path = written(tmp_path)[name]

@@ -124,6 +124,7 @@ PROSE: dict[str, str] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ANNOTATED)
 def test_annotation_is_refused_by_its_name(name: str, tmp_path: Path) -> None:
     kind, content = ANNOTATED[name]
@@ -147,6 +148,7 @@ def test_every_format_is_tried() -> None:
     assert all(any(kind in name for kind, _ in ANNOTATED.values()) for name in names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROSE)
 def test_prose_that_looks_a_little_like_it_is_read(name: str, tmp_path: Path) -> None:
     path = tmp_path / "a.txt"

@@ -99,6 +99,7 @@ FORMS: dict[str, Callable[[Model], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_texts_in_any_form_are_the_corpus_of_these_texts(model: Model, form: str) -> None:
     xr.testing.assert_identical(
@@ -123,6 +124,7 @@ def test_pairs_in_any_form_are_pairs(model: Model, given: Any) -> None:
     xr.testing.assert_identical(figures(model, given).drop_attrs(), expected.drop_attrs())
 
 
+@pytest.mark.slow
 def test_a_generator_is_read_again_and_no_further_than_asked(model: Model) -> None:
     asked: list[int] = []
 
@@ -197,6 +199,7 @@ ANNOTATED: dict[str, tuple[Callable[..., Any], list[Any], Callable[[list[Any], P
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*head words of mentions")
 @pytest.mark.parametrize("name", ANNOTATED)
 @pytest.mark.parametrize("form", [pd.DataFrame, iter], ids=["pandas", "generator"])

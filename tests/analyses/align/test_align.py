@@ -203,6 +203,7 @@ def test_links_of_speech_are_right_where_alignment_is(whisper: Model) -> None:
     assert 0 < float(accuracy.min()) < float(accuracy.max()) < 0.6
 
 
+@pytest.mark.slow
 def test_a_file_of_speech_has_links(workspace: Any) -> None:
     found: Any = hs.links(hs.load("whisper-tiny"), hs.corpora.spoken("speech.jsonl"), least=1)
     assert found.table()["n"].tolist() == [6]

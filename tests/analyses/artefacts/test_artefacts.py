@@ -288,6 +288,7 @@ def test_none_are_told_too() -> None:
     assert said["text"].startswith("No patch is an artefact: none has a norm above ")
 
 
+@pytest.mark.slow
 def test_as_a_measure_they_are_what_measuring_marked_pictures_gives() -> None:
     """In float64, as batches of other sizes round otherwise; of pictures of other brightness, so that they differ."""
     model = hs.load(

@@ -65,6 +65,7 @@ OTHERS = [
 """Whose layers end in a norm, or multiply the stream."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", [*map(family, NAMES), *OTHERS], ids=lambda family: family.name)
 def test_the_terms_sum_to_the_logit_of_the_model(family: Family) -> None:
     model = loaded(family)
@@ -88,6 +89,7 @@ def frozen(norm: Any, x: Tensor, at: Tensor) -> Tensor:
     return x / at.square().mean().add(eps).sqrt() * gain
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_heads_part_is_what_the_logit_loses_with_its_output_taken_out_of_the_stream(name: str) -> None:
     model = loaded(family(name), torch.float64)
@@ -247,6 +249,7 @@ def test_the_model_is_left_as_it_was() -> None:
     assert all(each.grad is not None for each in model.module.parameters())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "cls", "scale"),
     [

@@ -60,6 +60,7 @@ SPANS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("direction", ["row", "column"])
 def test_words_of_a_text(demo: Any, direction: Any) -> None:
     examples = [Example(words=split(text), links=SPANS, source=f"a:{n}") for n, text in enumerate(TEXTS)]
@@ -127,6 +128,7 @@ def test_candidates_that_are_listed(demo: Any) -> None:
     assert found["baseline"].sel(label="link", rule="chance").item() == pytest.approx(1 / 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch_size", [1, 3])
 def test_characters_and_texts_of_a_pair(demo: Any, batch_size: int) -> None:
     """*unbelievably friendly* is two words; text B is its own text; special tokens are no candidates."""

@@ -174,6 +174,7 @@ def regions(count: int, size: tuple[int, int]) -> list[Region]:
     return [*found, Region(mask=mask)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch_size", [1, 4])
 def test_words_and_regions_are_what_a_loop_finds(llava: Model, batch_size: int) -> None:
     """Eager maps of sentences of several lengths; pictures are wider than high, so that their edges are cut off."""
@@ -493,6 +494,7 @@ def test_a_model_that_writes_what_it_sees_is_asked_in_its_cross_attention() -> N
     assert encoder["accuracy"].shape[2:] == np.array(maps.layers).shape[:2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", [family for family in READS if family != "CLIP"])
 def test_every_family_that_reads_both_is_asked_of_words_and_regions(family: str) -> None:
     """A word is found wherever its processor puts the picture, and its figures are those of the maps of a capture."""

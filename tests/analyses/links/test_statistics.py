@@ -27,6 +27,7 @@ def drawn(
     return sums
 
 
+@pytest.mark.slow
 def test_tables_have_the_columns_of_the_contract() -> None:
     found = dataset(drawn(0, rate=0.6))
     assert table(found).columns[: len(COLUMNS)].tolist() == [name for name in COLUMNS if name in table(found)]

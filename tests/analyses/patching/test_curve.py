@@ -32,6 +32,7 @@ def objective(logits: torch.Tensor) -> torch.Tensor:
     return logits[:, -1, 7] - logits[:, -1, 4]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["GPT-2", "Qwen3", "GPT-J"]
 )  # MLPs behind attention, shared keys, MLPs beside it

@@ -185,6 +185,7 @@ def test_an_edge_is_that_of_plain_hooks(models: dict[str, Model], name: str, noi
     np.testing.assert_allclose(found["edge"] * gaps, changes, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noising", [False, True])
 @pytest.mark.parametrize("name", ["GPT-2", "Llama"])
 def test_an_estimate_is_the_slope_of_the_patch(models: dict[str, Model], name: str, noising: bool) -> None:
@@ -215,6 +216,7 @@ def test_an_estimate_is_the_slope_of_the_patch(models: dict[str, Model], name: s
     assert found["patching"].isnull().all()
 
 
+@pytest.mark.slow
 def test_the_batch_size_changes_nothing(models: dict[str, Model]) -> None:
     rows = some_pairs()
     one, many = (hs.patching(models["Llama"], rows, exact="all", batch_size=size) for size in (1, 64))

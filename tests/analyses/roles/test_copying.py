@@ -40,6 +40,7 @@ def test_effects_are_the_sums_of_attributions_over_sources() -> None:
                 assert_allclose(found[layer][:, row, column], one[layer], atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sign", "shift", "score", "role"),
     [(1.0, 0, 1.0, "induction"), (-1.0, 0, 0.0, "anti-induction"), (1.0, 7, 0.5, "prefix matching")],
@@ -175,6 +176,7 @@ def sure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rooms, "LIKELY", 1)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("sure")
 def test_the_planted_head_alone_has_the_role() -> None:
     model, corpus = suppressor(), texts()

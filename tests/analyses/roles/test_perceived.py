@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 import headscope as hs
 from tests.helpers.planted_vision import planted_vit
@@ -28,6 +29,7 @@ def pictures(count: int) -> list[Any]:
     return [draw.integers(0, 255, (60 + 20 * place, 80, 3)).astype(np.uint8) for place in range(count)]
 
 
+@pytest.mark.slow
 def test_planted_heads_have_their_roles() -> None:
     model = hs.load(planted_vit(LOOKS, artefacts=[20, 47, 130]))
     table: Any = hs.roles(model, hs.corpora.images(pictures(6)))
@@ -39,6 +41,7 @@ def test_planted_heads_have_their_roles() -> None:
     assert "itself" in table.attrs["not_found"]
 
 
+@pytest.mark.slow
 def test_without_artefacts_no_head_looks_at_them() -> None:
     model = hs.load(planted_vit([["bright", "cls", "even", "around"]]))
     table: Any = hs.roles(model, hs.corpora.images(pictures(6)))

@@ -50,6 +50,7 @@ def places(model: Model, text: str) -> list[list[int]]:
     return [*words.values()]
 
 
+@pytest.mark.slow
 def test_effects_and_interactions_are_those_of_a_loop(model: Model) -> None:
     found = hs.similar(model, A, B, chance=False, delete=True)
     words = [places(model, text) for text in (A, B)]
@@ -124,6 +125,7 @@ def test_words_of_the_three_sentences_that_matter_most(model: Model) -> None:
     assert words == [word for text in expected for word in [*text[:-1].split(), "."]]
 
 
+@pytest.mark.slow
 def test_chance_is_the_share_of_unrelated_texts(model: Model) -> None:
     """By hand, of two unrelated texts of about the same length."""
     others = ["She sold her old car in May.", "Rain fell on the hills all day."]
@@ -170,6 +172,7 @@ def test_heads_carry_a_word_by_what_the_similarity_loses_without_them(model: Mod
             )
 
 
+@pytest.mark.slow
 def test_a_page_and_pictures(model: Model, tmp_path: Path) -> None:
     found = hs.similar(model, A, B, chance=False)
     for suffix in ("html", "svg", "png"):

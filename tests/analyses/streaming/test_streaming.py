@@ -37,6 +37,7 @@ def test_the_planted_head_needs_the_whole_text(planted: Model) -> None:
     assert tuple(found.table().columns) == statistics.COLUMNS
 
 
+@pytest.mark.slow
 def test_losses_are_those_of_plain_masks() -> None:
     """Of eager attention in float64 whose mask hides the middle from the heads that share a key head."""
     model = writer(3, length=64)

@@ -47,6 +47,7 @@ class Plain:
         return output.logits[0, -len(ANSWER) :].log_softmax(-1)[range(len(ANSWER)), ANSWER].sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("length", "size"),
     [(BORDER - 1, 8), (BORDER, 8), (BORDER + 1, 1), (BORDER + 1, 8), (BORDER + 6, 8), (2 * BORDER, 1)],
@@ -90,6 +91,7 @@ TEXT = "The cat sat here. A dog ran. It was late."
 MASKED = "The cat sat here. A dog <mask>. It was late."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("head", "prompt", "answer", "position"),
     [

@@ -50,6 +50,7 @@ KINDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_masked_spans_are_not_seen(kind: str) -> None:
     asked = KINDS[kind]()

@@ -69,6 +69,7 @@ def test_the_source_is_first_where_the_answer_is_no_word_of_it(encoder: Any) -> 
         assert not found["lexical"].values.any()
 
 
+@pytest.mark.slow
 def test_of_a_clue_that_stands_twice_either_is_enough(encoder: Any) -> None:
     text, spans, right, _ = context(np.random.default_rng(1), copies=2)
     found = hs.why(encoder, text, spans=spans)

@@ -41,6 +41,7 @@ def payload(page: str) -> SourcesPayload:
     return pages.payload(page)["views"][0]
 
 
+@pytest.mark.slow
 def test_what_travels_is_what_was_measured(writer: Any, found: Any) -> None:
     shown = payload(found.view(writer).html())
     assert [one["text"] for one in shown["spans"]] == found["text"].values.tolist()
@@ -62,6 +63,7 @@ def test_what_travels_is_what_was_measured(writer: Any, found: Any) -> None:
     assert (targets[0], targets[-1]) == (int(found["first_token"][1]), int(found["last_token"][1]))
 
 
+@pytest.mark.slow
 def test_a_still_shades_what_is_chosen(found: Any) -> None:
     svg = found.view(statement=1, span=2).picture("svg").decode()
     still = Still(svg)

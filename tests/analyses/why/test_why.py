@@ -36,6 +36,7 @@ def found(writer: Any) -> Any:
     )
 
 
+@pytest.mark.slow
 def test_what_is_measured(writer: Any, found: Any) -> None:
     assert found["text"].values.tolist()[:2] == ["The cat sat here.", "A dog ran."]
     assert found["statement_text"].values.tolist() == [" It slept.", " The dog sat."]
@@ -106,6 +107,7 @@ def test_a_few_of_many(writer: Any) -> None:
         assert f"says nothing of the other {(~measured).sum()}; exact=all masks every span" in made
 
 
+@pytest.mark.slow
 def test_encoders_answer_with_classes_words_labels_and_stretches() -> None:
     kinds = {
         "RobertaForSequenceClassification": "class",

@@ -45,6 +45,7 @@ def test_the_head_that_copies(planted: Model) -> None:
     assert info["command"] == "headscope writes -m planted -k 5"
 
 
+@pytest.mark.slow
 def test_the_head_that_says_the_next_token(planted: Model) -> None:
     asked = study(planted)
     retrieval(asked)

@@ -157,6 +157,7 @@ def test_it_is_what_explicit_matrices_say(name: str) -> None:
     assert bool(np.isnan(found["offset_score"]).all()) == (name == "GPT-2")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_families(name: str) -> None:
     found = hs.writes(hs.load(build(family(name))), k=3, sample=30)
@@ -167,6 +168,7 @@ def test_families(name: str) -> None:
     assert bool(found["offset_score"].isnull().all()) == learned
 
 
+@pytest.mark.slow
 def test_a_constant_between_the_norm_and_attention_is_as_if_in_its_weights() -> None:
     module, same = (hybrid("falcon_h1", attention_in_multiplier=constant) for constant in (0.5, 1.0))
     same.load_state_dict(module.state_dict())

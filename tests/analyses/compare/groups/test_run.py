@@ -103,6 +103,7 @@ def test_only_the_groups_asked_for_are_read(demo: Model) -> None:
     assert found.second.tolist() == [True, False] * 9
 
 
+@pytest.mark.slow
 def test_of_several_labels_the_one_that_is_compared_counts(demo: Model, tmp_path: Path) -> None:
     """The same figures as of a file that has each input under the one label alone, without those of both."""
     labels: list[object] = [["a", "c"], "b", ["b", "c"], "a", ["a", "b"], ["c", "d"]] * 5

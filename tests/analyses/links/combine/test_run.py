@@ -189,6 +189,7 @@ def gpt2() -> Model:
     return hs.load((sharpen(GPT2Model(config)), roberta()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["encoder", "causal", "crossed"])
 def test_heads_alone_score_as_links_says(kind: str, protein_model: Model) -> None:
     """Both halves together have the accuracies of all heads that `headscope.links` gives."""
@@ -329,6 +330,7 @@ def test_without_direction_both_ways_of_an_alignment_are_one_row(tmp_path: Path)
     assert chance == pytest.approx(4 / 25)  # of 25 pairs between the texts; none within one is far enough
 
 
+@pytest.mark.slow
 def test_the_command_writes_and_prints_the_table(
     typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, protein_model: Model
 ) -> None:

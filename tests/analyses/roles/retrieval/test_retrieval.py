@@ -34,6 +34,7 @@ def noisy(seed: int) -> Model:
     return hs.load((module.double(), reader()))
 
 
+@pytest.mark.slow
 def test_the_planted_head_is_found_and_needed(planted: Model) -> None:
     found = hs.retrieval(planted, TEXT, **{**OPTIONS, "needles": 24})
     np.testing.assert_allclose(found["retrieval"], [[0, 0], [1, 0]])

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import numpy as np
 import pandas as pd
+import pytest
 
 import headscope as hs
 from headscope.analyses.reproduce import Typed
@@ -27,6 +28,7 @@ def study(model: Model, examples: int = 1) -> Study:
     return Study(model, TEXT, ["retrieval"], examples, typed=Typed(options={"-m": "planted", "--pack": "9"}))
 
 
+@pytest.mark.slow
 def test_the_planted_head_and_what_is_lost_without_it(planted: Model) -> None:
     asked = study(planted)
     (made,) = section(asked)
