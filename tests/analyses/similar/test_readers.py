@@ -185,8 +185,9 @@ def test_interactions_of_long_texts_read_together_are_left_out(
 
 def test_the_longer_text_is_cut_first(together: Model) -> None:
     long = " ".join([B] * 12)
-    found = hs.similar(together, [A, long], [long, A])["similarity"].values
-    for value, both in zip(found, ((A, long), (long, A)), strict=True):
+    texts = [A, long, long], [long, A, " ".join([A] * 12)]
+    found = hs.similar(together, *texts)["similarity"].values
+    for value, *both in zip(found, *texts, strict=True):
         ready = together.tokenizer(*both, truncation="longest_first", max_length=64, return_tensors="pt")
         with torch.no_grad():
             assert value == pytest.approx(float(together.module(**ready).logits[0, 0].sigmoid()), abs=1e-12)
@@ -309,6 +310,14 @@ def test_words_and_patches_are_those_of_a_loop(dual: tuple[Model, Any], picture:
     assert np.abs(near[0, 0] - near[0, 1:]).max() > 1e-4
     wanted = near[0, 0] - near[1:, :1] - near[:1, 1:] + near[1:, 1:]
     np.testing.assert_allclose(found["interaction"].values.reshape(wanted.shape), wanted, atol=1e-9)
+
+
+def test_a_picture_is_refused_by_what_reads_texts_alone(together: Model, late: Model) -> None:
+    from PIL import Image
+
+    for model in (together, late):
+        with pytest.raises(InputError, match="b: expected a text, found <PIL"):
+            hs.similar(model, TEXT, Image.new("RGB", (8, 8)))
 
 
 def test_a_picture_is_refused_what_only_texts_have(dual: tuple[Model, Any], picture: Path) -> None:

@@ -12,7 +12,7 @@ ANALYSIS = Analysis(
     heading="Why",
     positions={
         "A": "A text, a query, or a table of pairs; else minimal pairs.",
-        "B": "Another text; or give --in.",
+        "B": "Another text, or a picture; or give --in.",
     },
     named={"in_": "in", "show": "", "labels": "", "chance": ""},
     metavars={"second": "MODEL", "units": "UNITS", "through": "K"},

@@ -31,7 +31,7 @@ def run(
         model: that reads.
         a: a text, or a query; or a table of pairs, with columns text_a, text_b and label; by default minimal pairs that
             ship with headscope.
-        b: another text.
+        b: another text, or a picture.
         units: what texts are cut into: word, token, sentence, line or paragraph; several, parted by commas, from the
             largest to the smallest.
         in_: find the texts of this file that are nearest to the query, and explain the first two.

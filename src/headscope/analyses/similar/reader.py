@@ -89,10 +89,10 @@ class TextReader:
         both = (vectors, other[None])
         return (self.near(*both[::-1])[0] if self._side else self.near(*both)[:, 0]).numpy()
 
-    def text(self, text: str, name: str) -> Prompt:
+    def text(self, text: Any, name: str) -> Prompt:
         """A text, as units are cut of it. `InputError` where it is empty."""
-        if not text.strip():
-            raise InputError(f"{name}: expected a text, found {text!r}")
+        if not isinstance(text, str) or not text.strip():
+            raise InputError(f"{name}: expected a text, found {text!r:.60}")
         tokens, text = self.embedder.read(text, self.before), self.before + text
         last = 0 if tokens.offsets is None else int(tokens.offsets.max())
         self.cut += bool(last and text[last:].strip())
