@@ -144,6 +144,7 @@ def run_all(tab: Any) -> None:
     eventually(
         lambda: all(re.fullmatch(r"\[\d+\]:", text.strip()) for text in prompts.all_text_contents()),
         "every cell has run",
+        pause=0.5,
     )
     assert tab.locator(".jp-OutputArea-output[data-mime-type*=error]").all_inner_texts() == []
 
@@ -165,7 +166,7 @@ DRAWN = """count => {
     return views.length === count && views.every(view => [...view.querySelectorAll('canvas')].some(inked));
 }"""
 """Every view has a canvas with something on it."""
-POLLING = 200
+POLLING = 1000
 """Milliseconds: it looks through every canvas."""
 LOST = """() => [...document.querySelectorAll('.jupyter-widgets')].some(
     each => each.textContent.includes('model not found'))"""
