@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
+from headscope.core.types import AnyMapping
 from headscope.statistics.jackknife import LEAST
 
 CHOSEN_ON = "three quarters"
 """What heads are chosen on, by `headscope.statistics.resample.PARTS`; they are scored on the rest."""
 
 
-def over(meta: Mapping[str, Any]) -> str:
+def over(meta: AnyMapping) -> str:
     """Such as ``316 documents``, or ``2,077 sentences, since the corpus names no documents``."""
     kind, count = str(meta["clusters"]), int(meta["clusters_count"])
     counted = f"{count:,} {kind[:-1] if count == 1 else kind}"
@@ -20,7 +18,7 @@ def over(meta: Mapping[str, Any]) -> str:
     return f"{counted}, since {'the corpus' if kind == 'sentences' else 'a file'} names no documents"
 
 
-def note(meta: Mapping[str, Any]) -> str:
+def note(meta: AnyMapping) -> str:
     """What the intervals are, for those who read figures."""
     kind = str(meta["clusters"])
     narrow = (
@@ -41,6 +39,6 @@ def alike(same: int) -> str:
     return f"{same:,} {'document is' if same == 1 else 'documents are'} the same as one before, and count like others"
 
 
-def untested(meta: Mapping[str, Any]) -> str:
+def untested(meta: AnyMapping) -> str:
     """Why there is no interval and no test."""
     return f"an interval needs {LEAST:.0f} {meta['clusters']} that count in effect"

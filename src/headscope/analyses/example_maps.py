@@ -14,6 +14,7 @@ from headscope.core.grid import with_words
 from headscope.core.maps import AttentionMaps
 from headscope.core.neurons import Neurons
 from headscope.core.tokens import Tokens
+from headscope.core.types import AnyMapping
 from headscope.corpora import Example
 from headscope.errors import InputError
 from headscope.models import Model
@@ -65,7 +66,7 @@ def _of(neurons: Mapping[str, Neurons], maps: AttentionMaps) -> dict[str, Neuron
     return {name: layers for name, layers in neurons.items() if name == maps.kind}
 
 
-def side_by_side(views: tuple[Input, Input], labels: Sequence[str], state: Mapping[str, Any]) -> SideBySide:
+def side_by_side(views: tuple[Input, Input], labels: Sequence[str], state: AnyMapping) -> SideBySide:
     """Two inputs beside each other, called A and B, with queries and keys of no head but those that are named."""
     first, second = (
         replace(view, opened=(), label=f"{letter} · {label}")

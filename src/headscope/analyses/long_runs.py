@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import os
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, Protocol, cast
@@ -13,6 +12,7 @@ import xarray as xr
 
 from headscope.analyses.options import with_options
 from headscope.analyses.result import Result
+from headscope.core.types import AnyPath
 from headscope.core.validation import expect
 from headscope.corpora import Corpus
 from headscope.errors import HeadscopeWarning
@@ -32,7 +32,7 @@ class LongRun(Protocol[P]):
         """One line that says what it will take with these arguments."""
         ...
 
-    def merge(self, parts: Sequence[str | os.PathLike[str]]) -> xr.Dataset:
+    def merge(self, parts: Sequence[AnyPath]) -> xr.Dataset:
         """The figures of a whole corpus from the parts of all its shards; see `headscope.merge`."""
         ...
 

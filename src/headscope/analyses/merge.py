@@ -10,6 +10,7 @@ import xarray as xr
 from headscope.analyses import analyses
 from headscope.analyses.record import Analysis
 from headscope.analyses.result import returns_result
+from headscope.core.types import AnyPath
 from headscope.core.validation import validated
 from headscope.errors import InputError
 from headscope.runs.parts import kind_of
@@ -17,7 +18,7 @@ from headscope.runs.parts import kind_of
 
 @returns_result
 @validated
-def merge(parts: Sequence[str | os.PathLike[str]]) -> xr.Dataset:
+def merge(parts: Sequence[AnyPath]) -> xr.Dataset:
     """The figures of a whole corpus from the parts of all its shards: those of one run, to the last digit.
 
     Args:
@@ -36,7 +37,7 @@ def merge(parts: Sequence[str | os.PathLike[str]]) -> xr.Dataset:
     return analysis.load(analysis.merge)(parts)
 
 
-def analysis_of(parts: Sequence[str | os.PathLike[str]]) -> Analysis:
+def analysis_of(parts: Sequence[AnyPath]) -> Analysis:
     """Whose parts these are, told from the first. Raises `InputError` where no analysis merges them."""
     if not parts:
         raise InputError("parts: expected at least one file, found none")

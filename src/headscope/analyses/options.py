@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import functools
 import inspect
-import os
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import fields
 from types import SimpleNamespace
 from typing import Any, ParamSpec, TypedDict, TypeVar, cast, get_args, get_type_hints
 
+from headscope.core.types import AnyPath
 from headscope.core.validation import Count, validated
 from headscope.runs.options import RunOptions
 
@@ -34,9 +34,9 @@ class ShownOptions(TypedDict, total=False):
 class Stepping(ShownOptions, total=False):
     """Options of what is resumed and split."""
 
-    resume: str | os.PathLike[str] | None
+    resume: AnyPath | None
     shard: str | None
-    part: str | os.PathLike[str] | None
+    part: AnyPath | None
     engine: Any
 
 
@@ -56,7 +56,7 @@ class CorpusOptions(Through, total=False):
 class Resumed(CorpusOptions, total=False):
     """Options of what can be resumed as well."""
 
-    resume: str | os.PathLike[str] | None
+    resume: AnyPath | None
 
 
 class BatchOptions(Stepping, Through, total=False):

@@ -8,6 +8,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from headscope.core import lazy
+from headscope.core.types import AnyDict, AnyMapping
 
 if TYPE_CHECKING:
     from headscope.core.tokens import Kind
@@ -130,7 +131,7 @@ class Analysis:
         """What a path of this record names."""
         return lazy.attribute(self.full(path))
 
-    def taken(self, path: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    def taken(self, path: str, options: AnyMapping) -> AnyDict:
         """Those of some options that a function of this record takes, behind its ``*``."""
         taken = signature(self.load(path)).parameters.values()
         names = {one.name for one in taken if one.kind is one.KEYWORD_ONLY}

@@ -10,6 +10,7 @@ from typing import Any
 
 from headscope.analyses import analyses
 from headscope.analyses.record import Analysis, entries
+from headscope.core.types import AnyMapping
 
 READING = {"--format", "--pack", "--documents", "--text-field"}
 """Options that say how texts are read."""
@@ -21,7 +22,7 @@ SENTENCES = ("--treebank", "--coref", "--links")
 """Options of the report whose files are read by sentences, not by inputs of a text."""
 
 
-def see_head(prompt: str, first: Any, described: Mapping[str, Any]) -> str:
+def see_head(prompt: str, first: Any, described: AnyMapping) -> str:
     """How the head of a table's row is seen on a prompt, with the model of the command that made the table."""
     typed = shlex.split(described["command"] or "")
     models = [name for option, name in pairwise(typed) if option in ("-m", "--model")]

@@ -6,7 +6,6 @@ Of any result there is one call for its tidy table, one for its figure, and one 
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from headscope.analyses import analyses
 from headscope.analyses.record import Analysis
 from headscope.core import lazy
 from headscope.core.saving import PAGES, PICTURES, check_place
+from headscope.core.types import AnyDict, AnyPath
 from headscope.core.validation import validated
 from headscope.errors import InputError
 from headscope.measures import dataset
@@ -169,7 +169,7 @@ class Result(xr.Dataset):
         return analysis.load(analysis.view)(self, *args, **options)
 
     @validated
-    def save(self, path: str | os.PathLike[str], *, raw: bool = False) -> Path:
+    def save(self, path: AnyPath, *, raw: bool = False) -> Path:
         """Write it as its suffix says, and return the path.
 
         The table as ``.csv``, ``.parquet``, ``.json`` or ``.tex``, the dataset as ``.nc``, the figure as ``.svg``,
@@ -201,7 +201,7 @@ class Result(xr.Dataset):
 class Shows:
     """What shows itself, printed or in a notebook: the first sentence of its docstring, what was run, and blocks."""
 
-    def _meta(self) -> dict[str, Any]:
+    def _meta(self) -> AnyDict:
         raise NotImplementedError
 
     def _blocks(self) -> Sequence[Block]:
@@ -227,7 +227,7 @@ class Comparison(Shows):
         """The tidy table, as `headscope.table` gives it of the figures."""
         return table(self.figures)
 
-    def _meta(self) -> dict[str, Any]:
+    def _meta(self) -> AnyDict:
         return meta_of(self.figures)
 
     def _blocks(self) -> Sequence[Block]:
@@ -241,7 +241,7 @@ class Comparison(Shows):
         return figure(self.figures, names, **options)
 
     @validated
-    def save(self, path: str | os.PathLike[str], *, raw: bool = False) -> Path:
+    def save(self, path: AnyPath, *, raw: bool = False) -> Path:
         """Write it as its suffix says, and return the path.
 
         The table as ``.csv``, ``.parquet``, ``.json`` or ``.tex``, the figures as ``.nc``, their picture as ``.svg``,
@@ -262,14 +262,14 @@ def returns_result(function: Callable[P, xr.Dataset]) -> Callable[P, Result]:
     return call
 
 
-def shown(title: str, meta: dict[str, Any], blocks: Sequence[Block]) -> str:
+def shown(title: str, meta: AnyDict, blocks: Sequence[Block]) -> str:
     """A title, what was run, and blocks, as HTML."""
     about = "<br>".join(map(html_text, _about(meta)))
     scrolled = f'<div style="max-height:30em;overflow:auto">{as_html(blocks)}</div>'
     return f"<p><b>{html_text(title)}</b><br>{about}</p>{scrolled}"
 
 
-def _about(meta: dict[str, Any]) -> list[str]:
+def _about(meta: AnyDict) -> list[str]:
     """What was run, and what of the models has no attention map, a line each."""
     models = meta.get("models") or [meta[name] for name in ("model", "a", "b") if meta.get(name)]
     corpus = meta.get("corpus", {})

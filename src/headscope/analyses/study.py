@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import xarray as xr
 
@@ -19,6 +19,7 @@ from headscope.analyses.record import Entry
 from headscope.analyses.reproduce import Typed
 from headscope.core.link import Link
 from headscope.core.tokens import Tokens
+from headscope.core.types import AnyDict
 from headscope.corpora import Corpus, Example, builtin
 from headscope.corpora.readable import readable
 from headscope.errors import HeadscopeWarning
@@ -143,10 +144,10 @@ class Study:
     seen: dict[str, Seen] = field(default_factory=dict[str, Seen])
     started: float = field(default_factory=time.monotonic)
     seconds: float = 0.0
-    _results: dict[str, Any] = field(default_factory=dict[str, Any])
+    _results: AnyDict = field(default_factory=AnyDict)
 
     @property
-    def run(self) -> dict[str, Any]:
+    def run(self) -> AnyDict:
         """The options of every run over a corpus."""
         return {"limit": self.limit, "progress": self.progress}
 

@@ -29,6 +29,7 @@ from headscope.attention.record import AttentionRecord, Route, silenced
 from headscope.attention.recording import evaluating, recording, route
 from headscope.attention.refuse import chunked
 from headscope.attention.windows import placed
+from headscope.core.types import AnyMapping
 from headscope.errors import HeadscopeError, RefusedError
 from headscope.models.model import Model, uncached
 from headscope.models.perceive import listened
@@ -420,7 +421,7 @@ def outputs(output: Any) -> list[Tensor]:
         return [output] if output.is_floating_point() else []
     parts: list[Any] = []
     if isinstance(output, Mapping):
-        named = cast("Mapping[str, Any]", output)
+        named = cast("AnyMapping", output)
         parts = [value for name, value in named.items() if "attention" not in name and "past" not in name]
     elif isinstance(output, (tuple, list)):
         parts = list(cast("Sequence[Any]", output))

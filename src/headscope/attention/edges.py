@@ -25,6 +25,7 @@ from headscope.attention.one import output_of
 from headscope.attention.recording import Hooks, afresh, entered, entering, evaluating, first
 from headscope.attention.residual import Outputs, no_stream
 from headscope.core.heads import Head
+from headscope.core.types import AnyDict
 from headscope.models.model import Model
 
 LOGITS = "logits"
@@ -86,7 +87,7 @@ class _Layers:
     before: list[Tensor] = field(default_factory=list[Tensor])
     z: dict[Key, Tensor] = field(default_factory=dict[Key, Tensor])
     after: list[Tensor] = field(default_factory=list[Tensor])
-    given: list[tuple[tuple[Any, ...], dict[str, Any]]] = field(default_factory=list[Any])
+    given: list[tuple[tuple[Any, ...], AnyDict]] = field(default_factory=list[Any])
     leaves: dict[Key, Tensor] = field(default_factory=dict[Key, Tensor])
     last: Tensor = field(default_factory=lambda: torch.empty(0))
     logits: Tensor = field(default_factory=lambda: torch.empty(0))
@@ -343,7 +344,7 @@ class Graph:
         def leaf(x: Tensor) -> Tensor:
             return x.detach().requires_grad_() if cut else x
 
-        def enter(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        def enter(_: nn.Module, args: tuple[Any, ...], kwargs: AnyDict) -> Any:
             stream = entered(args, kwargs)
             if not isinstance(stream, Tensor) or stream.ndim != 3:
                 raise no_stream(self._model, "a layer that is not given one stream")

@@ -30,6 +30,7 @@ from headscope.core.arrays import AnyFloats, Bools, Ints
 from headscope.core.audio import Audio
 from headscope.core.maps import AttentionMaps
 from headscope.core.tokens import Tokens
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.core.validation import Count, Expected, Seed, validated
 from headscope.errors import InputError, RefusedError
 from headscope.models.model import Model
@@ -41,7 +42,7 @@ _BEFORE = 8
 """So many tokens are decoded with one that follows them: the first one of a text loses its space."""
 
 _Message = Annotated[
-    Mapping[str, Any], Expected("a message {'role': …, 'content': …} (several prompts are a list of strings)")
+    AnyMapping, Expected("a message {'role': …, 'content': …} (several prompts are a list of strings)")
 ]
 Prompt = str | Sequence[_Message] | Tokens
 """What a model goes on from: a text, a conversation or tokens."""
@@ -96,7 +97,7 @@ def generate(
             raise InputError(
                 f"text: expected one prompt, or a list of them without image and audio; found {several}"
             )
-        given: dict[str, Any] = {"max_new_tokens": max_new_tokens, "seed": seed, **options}
+        given: AnyDict = {"max_new_tokens": max_new_tokens, "seed": seed, **options}
         return [_numbered(number, model, prompt, given) for number, prompt in enumerate(text)]
     write: Any = getattr(model.module, "generate", None)
     if write is None or not getattr(model.module, "can_generate", lambda: True)():
@@ -144,7 +145,7 @@ def generate(
     return parts["self"] if list(parts) == ["self"] else Parts(parts)
 
 
-def _numbered(number: int, model: Model, prompt: Any, given: dict[str, Any]) -> AttentionMaps | Parts:
+def _numbered(number: int, model: Model, prompt: Any, given: AnyDict) -> AttentionMaps | Parts:
     """What `generate` gives for one of several prompts. Raises `InputError` that says which of them it cannot take."""
     try:
         return cast("AttentionMaps | Parts", generate(model, prompt, **given))
@@ -205,7 +206,7 @@ class _Fed:
         rest = self._records[max(heard, self._begin) :]
         return self._records[:heard] + [record for record in rest if record.kind != "encoder"]
 
-    def _reads(self, _: nn.Module, __: tuple[Any, ...], given: dict[str, Any]) -> None:
+    def _reads(self, _: nn.Module, __: tuple[Any, ...], given: AnyDict) -> None:
         ids: Any = given.get("decoder_input_ids")
         if ids is None:
             return
@@ -238,9 +239,7 @@ def _query(model: Model, prompt: Tokens, ids: Ints, start: int) -> Tokens:
     return replace(query, texts=[*read, *written_texts(model.tokenizer, ids.tolist(), first)])
 
 
-def stitch(
-    records: Sequence[AttentionRecord], query: Tokens, key: Tokens, meta: Mapping[str, Any]
-) -> AttentionMaps:
+def stitch(records: Sequence[AttentionRecord], query: Tokens, key: Tokens, meta: AnyMapping) -> AttentionMaps:
     """One map a layer from the records of all steps; each step's rows go below those of the step before."""
     layers, sinks, sights = list[AnyFloats](), list[AnyFloats](), list[Bools]()
     index = sorted({record.layer for record in records})

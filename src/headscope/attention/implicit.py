@@ -24,6 +24,7 @@ from torch.overrides import TorchFunctionMode
 from headscope.attention.record import IMPLICIT, AttentionRecord, Hook
 from headscope.attention.recording import Hooks, afresh, evaluating, first
 from headscope.attention.watch import Places
+from headscope.core.types import AnyDict
 from headscope.errors import RefusedError
 
 NO_MIXER = (
@@ -95,7 +96,7 @@ def through_mixers(model: nn.Module, hook: Hook) -> Generator[None]:
     """Within it `hook` is shown a record of each mixer that this thread runs, without a cache."""
     places = Places(model)
 
-    def ran(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: object) -> None:
+    def ran(module: nn.Module, args: tuple[Any, ...], kwargs: AnyDict, output: object) -> None:
         with torch.no_grad():
             hook(_record(places, module, _calls(module, *afresh(args, kwargs))))
 
@@ -153,7 +154,7 @@ def error(matrix: Tensor, v: Tensor, y: Tensor) -> float:
     return ((matrix @ v - y).abs().amax() / scale).item()
 
 
-def _calls(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[_MixerCall]:
+def _calls(module: nn.Module, args: tuple[Any, ...], kwargs: AnyDict) -> list[_MixerCall]:
     """What mixes in a module, as it runs once more."""
     if (inline := _inline(module)) is not None:
         seen = _SeenValues(inline)

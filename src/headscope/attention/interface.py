@@ -29,6 +29,7 @@ from transformers.integrations import sdpa_attention
 from headscope.attention.record import AttentionRecord, Hook, answered
 from headscope.attention.scope import Borrowed, Scope, before_forward
 from headscope.attention.watch import Places
+from headscope.core.types import AnyDict
 from headscope.errors import RefusedError
 from headscope.models.weights import main_device
 
@@ -221,7 +222,7 @@ def _record(
     key: Tensor,
     value: Tensor,
     mask: Tensor | None,
-    options: dict[str, Any],
+    options: AnyDict,
     *,
     fused: bool,
 ) -> AttentionRecord:

@@ -23,6 +23,7 @@ from headscope.attention.operations import PERMUTE, RESHAPE, SAME, tensors
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import Hooks, afresh, entered, first, with_first
 from headscope.attention.watch import storage
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.models.weights import held
 from headscope.models.within import modules_of
 
@@ -140,7 +141,7 @@ class LinearCall:
     part: str
     attention: nn.Module
     args: tuple[Any, ...]
-    kwargs: Mapping[str, Any]
+    kwargs: AnyMapping
 
 
 @dataclass(eq=False)
@@ -202,7 +203,7 @@ class Pass(TorchFunctionMode):
     def __post_init__(self) -> None:
         super().__init__()
         self._heads: dict[int, AttentionRecord] = {}
-        self._given: dict[nn.Module, tuple[tuple[Any, ...], dict[str, Any]]] = {}
+        self._given: dict[nn.Module, tuple[tuple[Any, ...], AnyDict]] = {}
         self._parameters = {storage(parameter) for parameter in self.module.parameters()} - {
             0
         }  # 0: elsewhere
@@ -210,7 +211,7 @@ class Pass(TorchFunctionMode):
     # --- operations
 
     def __torch_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: AnyDict | None = None
     ) -> Any:
         """Run one operation, with gradients where it is linear in what carries one."""
         kwargs = kwargs or {}
@@ -263,7 +264,7 @@ class Pass(TorchFunctionMode):
         kind = "position" if self.open else self.other
         return self._writes("bias" if self._is_parameter(x) else kind, x)
 
-    def _mapped(self, func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _mapped(self, func: Any, name: str, args: tuple[Any, ...], kwargs: AnyDict) -> Any:
         """A product: of attention's own with parameters, or of what carries with what does not."""
         operands = tensors((*args, *kwargs.values()))
         fixed = [x for x in operands if not self._carries(x)]
@@ -281,7 +282,7 @@ class Pass(TorchFunctionMode):
             kwargs = {**kwargs, "bias": self._added(bias)}
             return func(*map(self._fixed, args[:2]), *args[3:], **kwargs)
 
-    def _normed(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+    def _normed(self, name: str, args: tuple[Any, ...], kwargs: AnyDict) -> Tensor:
         """A norm with the divisor that it has here."""
         given = dict(zip(("input", "shape", "weight", "bias", "eps"), args, strict=False))
         if name == "rms_norm" and "bias" in given:
@@ -353,7 +354,7 @@ class Pass(TorchFunctionMode):
         self.layer = layer
         return leaf
 
-    def _ran(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
+    def _ran(self, module: nn.Module, args: tuple[Any, ...], kwargs: AnyDict, output: Any) -> None:
         if self.blocks and isinstance(given := entered(args, kwargs), Tensor):
             self.blocks[-1].ran.append((module, given, first(output)))
 
@@ -367,7 +368,7 @@ class Pass(TorchFunctionMode):
     def _closes(self, *_: object) -> None:
         self.open -= 1
 
-    def _enters(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def _enters(self, module: nn.Module, args: tuple[Any, ...], kwargs: AnyDict) -> None:
         self.open += 1
         self._given[module] = afresh(args, kwargs)
 
@@ -402,7 +403,7 @@ class Pass(TorchFunctionMode):
     def _mixes(self, kind: str, *_: object) -> None:
         self.other = kind
 
-    def _mixed(self, _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
+    def _mixed(self, _: nn.Module, args: tuple[Any, ...], kwargs: AnyDict, output: Any) -> Any:
         """What a mixer makes of the stream that it reads, as a number of its own."""
         kind, self.other = self.other, "mlp"
         written = first(output)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 
 from headscope.attention.check import check
 from headscope.attention.module_inputs import taken
 from headscope.core.failures import warn
+from headscope.core.types import AnyDict, AnyMapping, AnyPath
 from headscope.core.validation import Seed, validated
 from headscope.models import Model, checkpoint
 from headscope.models import load as find
@@ -24,16 +24,16 @@ PADDED = "padding moves its attention: inputs are batched by length"
 def load(
     model: Loadable | Model | None = None,
     *,
-    device: str | torch.device | Mapping[str, Any] | None = None,
+    device: str | torch.device | AnyMapping | None = None,
     dtype: str | torch.dtype | None = None,
     revision: str | None = None,
-    adapter: str | os.PathLike[str] | None = None,
+    adapter: AnyPath | None = None,
     untrained: Seed | None = None,
     keep: Literal["embeddings"] | None = None,
     init: Literal["architecture", "reset_parameters"] = "architecture",
     trust_remote_code: bool = False,
     allow_unknown: bool = False,
-    inputs: Mapping[str, Any] | None = None,
+    inputs: AnyMapping | None = None,
 ) -> Model:
     """Load a model and check that its attention is what it says it is.
 
@@ -68,7 +68,7 @@ def load(
     >>> hs.load()
     Model('all-MiniLM-L6-v2', BertModel, float32, cpu)
     """
-    how: dict[str, Any] = {"revision": revision, "adapter": adapter, "untrained": untrained, "keep": keep}
+    how: AnyDict = {"revision": revision, "adapter": adapter, "untrained": untrained, "keep": keep}
     how |= {
         "init": init,
         "trust_remote_code": trust_remote_code,

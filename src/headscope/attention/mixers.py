@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from headscope.attention.record import IMPLICIT, AttentionRecord
 from headscope.attention.recording import Hooks, afresh, first
+from headscope.core.types import AnyDict
 from headscope.models.model import uncached
 from headscope.models.within import above, modules_of
 
@@ -215,7 +216,7 @@ class _Mixing:
     known: dict[_Built, bool] = field(default_factory=dict[_Built, bool])
     _asking: bool = False
 
-    def __call__(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
+    def __call__(self, module: nn.Module, args: tuple[Any, ...], kwargs: AnyDict, output: Any) -> None:
         """Ask a module that has run just now."""
         if self._asking:
             return
@@ -235,7 +236,7 @@ class _Mixing:
         """Whether a module mixes tokens; None where that is not known."""
         return self.known.get(_built(module))
 
-    def _mixes(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | None:
+    def _mixes(self, module: nn.Module, args: tuple[Any, ...], kwargs: AnyDict) -> bool | None:
         name = next((key for key, value in kwargs.items() if self._is_axis(value)), "")
         given: Any = args[0] if args else kwargs.get(name)
         if not self._is_axis(given):

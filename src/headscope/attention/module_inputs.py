@@ -16,6 +16,7 @@ from headscope.attention.recording import edits
 from headscope.core.arrays import Bools
 from headscope.core.failures import warn
 from headscope.core.maps import ROW_TOLERANCE
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.errors import InputError, RefusedError
 from headscope.models.model import Model, expect_ids, uncached
 from headscope.models.perceiver import moved
@@ -29,15 +30,15 @@ _ARRAYS = ("ids", "mask", "values", "features", "embeds", "labels")
 """How the names of arguments end that are arrays."""
 
 
-def taken(model: Model, inputs: Mapping[str, Any]) -> dict[str, Any]:
+def taken(model: Model, inputs: AnyMapping) -> AnyDict:
     """Arrays as tensors with a batch axis, and after them the scalars of the forward pass, such as ``use_cache``.
 
     Of ids that have none, and what goes with them, a batch of one is made.
 
     A mask of booleans over pairs, ``[batch head query key]``, becomes one that is added to the scores.
     """
-    ready: dict[str, Any] = {}
-    scalars: dict[str, Any] = {}
+    ready: AnyDict = {}
+    scalars: AnyDict = {}
     rows: dict[str, int] = {}
     # Patches may be a list of all pictures', and a text may have several pictures, or none.
     listed = "grid_thw" in inputs or ("input_ids" in inputs and image_id(model) is not None)
@@ -123,7 +124,7 @@ def _tensor(name: str, value: Any) -> Tensor:
     return torch.as_tensor(array)
 
 
-def say_padding(model: Model, ready: Mapping[str, Any]) -> None:
+def say_padding(model: Model, ready: AnyMapping) -> None:
     """Warn of padding that no mask hides."""
     ids, mask = ready.get("input_ids"), ready.get("attention_mask")
     if not isinstance(ids, Tensor) or ids.ndim != 2 or (mask is not None and mask.shape != ids.shape):
@@ -142,7 +143,7 @@ def say_padding(model: Model, ready: Mapping[str, Any]) -> None:
         )
 
 
-def say_moved(model: Model, ready: Mapping[str, Any]) -> None:
+def say_moved(model: Model, ready: AnyMapping) -> None:
     """Warn of a padded batch of a model whose attention is moved by padding, though a mask hides it."""
     mask = ready.get("attention_mask")
     if not isinstance(mask, Tensor) or mask.ndim != 2 or not 0 < model.same_length < mask.shape[1]:
@@ -155,7 +156,7 @@ def say_moved(model: Model, ready: Mapping[str, Any]) -> None:
         )
 
 
-def say_packed(model: Model, ready: Mapping[str, Any], records: Sequence[AttentionRecord]) -> None:
+def say_packed(model: Model, ready: AnyMapping, records: Sequence[AttentionRecord]) -> None:
     """Warn where positions begin anew, as at the documents of a packed row, and tokens see those before that.
 
     Args:

@@ -30,6 +30,7 @@ from headscope.core.arrays import AnyFloats, Bools
 from headscope.core.failures import warn
 from headscope.core.neurons import Neurons
 from headscope.core.tokens import Tokens
+from headscope.core.types import AnyMapping
 from headscope.core.validation import validated
 from headscope.errors import InputError, RefusedError
 from headscope.models.model import Model, expect_attention
@@ -46,7 +47,7 @@ def norms(
     *,
     pair: str | None = None,
     target: str | None = None,
-    inputs: Mapping[str, Any] | None = None,
+    inputs: AnyMapping | None = None,
 ) -> dict[str, list[AnyFloats]]:
     """``‖α · v · W_O‖``: how much of each key's value every head gives to each query.
 

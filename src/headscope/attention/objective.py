@@ -22,6 +22,7 @@ from torch.nn import functional
 from headscope.core.arrays import Bools
 from headscope.core.failures import asked_of
 from headscope.core.tokens import Tokens
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.errors import InputError
 from headscope.models.model import Model, expect_text_alone, uncached
 
@@ -184,7 +185,7 @@ class Objective:
     def prepare(self, tokens: Sequence[Tokens], *, token_types: bool = True) -> Prepared:
         """A batch that is ready to run. Raises `InputError` where an input has no token to hide."""
         expect_text_alone(self.model)
-        ready: dict[str, Any] = dict(self.model.inputs(tokens, token_types=token_types))
+        ready: AnyDict = dict(self.model.inputs(tokens, token_types=token_types))
         rows = [
             {name: array[row : row + 1, : len(example)] for name, array in ready.items()}
             for row, example in enumerate(tokens)
@@ -213,7 +214,7 @@ class Prepared:
 
     objective: Objective
     tokens: Sequence[Tokens]
-    ready: Mapping[str, Any]
+    ready: AnyMapping
     rows: Sequence[Mapping[str, Tensor]]
 
     def run(self) -> Tensor:
@@ -363,6 +364,6 @@ def _row(output: Any, index: int, batch: int, length: int, width: int) -> Any:
         return part[:, :length] if tokens and part.shape[1] == width else part
 
     if isinstance(output, Mapping):
-        named = cast("Mapping[str, Any]", output)
+        named = cast("AnyMapping", output)
         return cast(Any, type(named))(**{name: cut(name, value) for name, value in named.items()})
     return cut("", output)

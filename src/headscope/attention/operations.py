@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from headscope.attention.expression import ScoreExpression, hides, unchanged
+from headscope.core.types import AnyDict, AnyMapping
 
 # By name: methods, functions and in-place forms of one operation share their name but for underscores.
 _SAME = "to float double half bfloat16 type type_as cpu cuda contiguous clone detach dropout data real"
@@ -38,7 +39,7 @@ class OperationCall(NamedTuple):
     func: Operation
     name: str
     args: tuple[Any, ...]
-    kwargs: dict[str, Any]
+    kwargs: AnyDict
 
     def run(self, old: Tensor | None = None, new: Tensor | None = None) -> Any:
         """What it gives; with `new` in the place of `old`, where these are given."""
@@ -46,7 +47,7 @@ class OperationCall(NamedTuple):
             return self.func(*self.args, **self.kwargs)
         return self.func(*_replaced(self.args, old, new), **_replaced(self.kwargs, old, new))
 
-    def given(self, *names: str) -> dict[str, Any]:
+    def given(self, *names: str) -> AnyDict:
         """Arguments by name; `names` are those of the positional ones."""
         return dict(zip(names, self.args, strict=False)) | self.kwargs
 
@@ -187,7 +188,7 @@ def _replaced(values: Any, old: Tensor, new: Tensor | None) -> Any:
     if values is old:
         return new
     if isinstance(values, Mapping):
-        named = cast("Mapping[str, Any]", values)
+        named = cast("AnyMapping", values)
         return {name: _replaced(value, old, new) for name, value in named.items()}
     if type(values) in (tuple, list):
         return type(values)(_replaced(value, old, new) for value in values)

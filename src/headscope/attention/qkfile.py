@@ -25,6 +25,7 @@ from headscope.core.lazy import module
 from headscope.core.mapfile import axes_of, save_arrays
 from headscope.core.store import tokens_of
 from headscope.core.tokens import Tokens
+from headscope.core.types import AnyDict, AnyMapping, AnyPath
 from headscope.core.validation import Number, validated
 from headscope.errors import InputError
 
@@ -34,7 +35,7 @@ Positions = Literal["applied", "learned"]
 
 
 @validated
-def save_qk(recorded: Recorded, path: str | os.PathLike[str]) -> None:
+def save_qk(recorded: Recorded, path: AnyPath) -> None:
     """Write queries and keys to a ``.safetensors`` file, in their own dtypes; `headscope.open_qk` reads it.
 
     >>> from pathlib import Path
@@ -46,7 +47,7 @@ def save_qk(recorded: Recorded, path: str | os.PathLike[str]) -> None:
     Recorded(1 layer × 2 heads, 3 × 3 tokens, self)
     """
     axes, described = axes_of(recorded.query, recorded.key)
-    arrays: dict[str, Any] = {name: torch.tensor(array) for name, array in axes.items()}
+    arrays: AnyDict = {name: torch.tensor(array) for name, array in axes.items()}
     rules: list[Any] = []
     masks: dict[int, str] = {}
     written: set[int] = set()
@@ -85,7 +86,7 @@ def save_qk(recorded: Recorded, path: str | os.PathLike[str]) -> None:
 
 @validated
 def open_qk(
-    *paths: str | os.PathLike[str],
+    *paths: AnyPath,
     input: Number | None = None,
     tokens: Tokens | Sequence[str] | None = None,
     scale: float | None = None,
@@ -158,14 +159,12 @@ def _lazily(path: Path) -> dict[str, Stored]:
         }
 
 
-def _read(
-    path: Path, file: Any, header: Mapping[str, str], input: int | None, more: Mapping[str, Any]
-) -> Recorded:
+def _read(path: Path, file: Any, header: Mapping[str, str], input: int | None, more: AnyMapping) -> Recorded:
     if input:
         raise InputError(f"{path}: expected no input but 0, found {input}: the file holds one")
     arrays = _lazily(path)
     with servers.from_file(path, f"a file of {FORMAT}"):
-        described: dict[str, Any] = json.loads(header["description"])
+        described: AnyDict = json.loads(header["description"])
         layers: list[int] = described.get("layers") or sorted(
             int(name.removeprefix("query.")) for name in arrays if name.removeprefix("query.").isdecimal()
         )
@@ -196,7 +195,7 @@ def _read(
         small = {name: file.get_tensor(name).numpy() for name in arrays if name.split(".")[0] in ("query", "key")
                  and not name.split(".")[-1].isdecimal()}  # fmt: skip
         axes = [_axis(described, small, side) for side in ("query", "key")]
-        options: dict[str, Any] = {
+        options: AnyDict = {
             "scale": described.get("scale"),
             "softcap": described.get("softcap"),
             "mask": _rules(described.get("mask", "causal"), arrays),
@@ -216,7 +215,7 @@ def _read(
         )
 
 
-def _axis(described: Mapping[str, Any], arrays: Mapping[str, Any], side: str) -> Tokens | None:
+def _axis(described: AnyMapping, arrays: AnyMapping, side: str) -> Tokens | None:
     side = "query" if described.get(side) is None else side
     pieces = described.get(side)
     known = any(name.startswith(f"{side}.") for name in arrays)

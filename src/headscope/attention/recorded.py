@@ -19,6 +19,7 @@ from headscope.core.heads import AnyHead, Head
 from headscope.core.maps import AttentionMaps, Kind
 from headscope.core.neurons import Neurons
 from headscope.core.tokens import Tokens
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.core.validation import validated
 from headscope.errors import InputError, ShapeError
 
@@ -77,7 +78,7 @@ class Recorded:
     softcap: Sequence[float | None]
     index: Sequence[int]
     kind: Kind = "self"
-    meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    meta: AnyMapping = field(default_factory=AnyDict)
     precision: Precision = "float32"
 
     def __post_init__(self) -> None:
@@ -314,7 +315,7 @@ def from_qk(
     key_tokens: Tokens | Sequence[str] | None = None,
     kind: Kind = "self",
     index: Sequence[int] = (),
-    meta: Mapping[str, Any] | None = None,
+    meta: AnyMapping | None = None,
     precision: Precision = "float32",
 ) -> Recorded:
     """Maps, views and measures of queries and keys that you have: from a server, or a kernel that gives no weights.

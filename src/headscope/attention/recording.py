@@ -15,6 +15,7 @@ from headscope.attention.interface import supports, through_interface
 from headscope.attention.record import Hook, Route
 from headscope.attention.scope import Borrowed, Scope, before_forward
 from headscope.attention.trace import traced
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.models.rotary import remembered
 
 edits: Scope[Hook] = Scope("headscope_edits")
@@ -52,7 +53,7 @@ def recording(model: nn.Module, hook: Hook, *, fused: bool = False) -> Generator
         yield
 
 
-def afresh(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def afresh(args: tuple[Any, ...], kwargs: AnyMapping) -> tuple[tuple[Any, ...], AnyDict]:
     """What a module is given that runs once more: no keys, values and states of the run before."""
     without = {name: None if isinstance(arg, Cache) else arg for name, arg in kwargs.items()}
     return tuple(None if isinstance(arg, Cache) else arg for arg in args), without
@@ -76,7 +77,7 @@ class Hooks(ExitStack):
     def on_entry(self, module: nn.Module, change: Callable[[Any], Any]) -> None:
         """Show what a module is given first, such as the stream; what is returned takes its place, None leaves it."""
 
-        def enter(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        def enter(_: nn.Module, args: tuple[Any, ...], kwargs: AnyDict) -> Any:
             new = change(entered(args, kwargs))
             return None if new is None else entering(new, args, kwargs)
 
@@ -95,12 +96,12 @@ class Hooks(ExitStack):
         return lambda *given: hook(*given) if threading.get_ident() == self._thread else None
 
 
-def entered(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+def entered(args: tuple[Any, ...], kwargs: AnyMapping) -> Any:
     """The stream that a layer is given."""
     return args[0] if args else kwargs.get("hidden_states")
 
 
-def entering(stream: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+def entering(stream: Tensor, args: tuple[Any, ...], kwargs: AnyDict) -> tuple[Any, Any]:
     """What a layer is given, with another stream."""
     return ((stream, *args[1:]), kwargs) if args else (args, {**kwargs, "hidden_states": stream})
 

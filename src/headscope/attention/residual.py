@@ -16,6 +16,7 @@ from headscope.attention.one import output_of
 from headscope.attention.recording import Hooks
 from headscope.attention.stream import Read, Reader
 from headscope.core.arrays import Floats
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.errors import InputError, RefusedError
 from headscope.models.model import Model, expect_exact
 from headscope.models.pieces import id_of, shown_pieces
@@ -92,7 +93,7 @@ class LogitTerms:
     layers: Sequence[int]
     kinds: Sequence[str]
     heads: Sequence[Floats]
-    terms: Mapping[str, Any]
+    terms: AnyMapping
 
 
 def written(model: Model, ready: Mapping[str, Tensor], position: int, token: int | None) -> LogitTerms:
@@ -111,7 +112,7 @@ def written(model: Model, ready: Mapping[str, Tensor], position: int, token: int
     logit = scaled[number, None]
     layers = [block.layer for block in read.run.blocks[:-1]]
     none, zeros = np.full(len(layers), np.nan), np.zeros(len(layers))
-    terms: dict[str, Any] = {"attention_bias": none, "mlp": zeros, "mixer": none.copy()}
+    terms: AnyDict = {"attention_bias": none, "mlp": zeros, "mixer": none.copy()}
     terms |= {"embedding": np.zeros(()), "bias": np.zeros(()), "logit": float(logit.detach())}
     kinds: list[list[str]] = [[] for _ in layers]
     name = "bias"

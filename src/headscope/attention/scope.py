@@ -15,6 +15,8 @@ from typing import Any, Generic, TypeVar, cast
 from torch import nn
 from torch.utils.hooks import RemovableHandle
 
+from headscope.core.types import AnyDict
+
 T = TypeVar("T")
 
 
@@ -191,5 +193,5 @@ def before_forward(module: nn.Module, hook: Callable[..., Any]) -> Generator[Non
             raise
 
 
-def _attributes(owner: Any) -> dict[str, Any]:
-    return cast("dict[str, Any]", vars(owner))
+def _attributes(owner: Any) -> AnyDict:
+    return cast("AnyDict", vars(owner))

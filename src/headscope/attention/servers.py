@@ -21,6 +21,7 @@ from torch import Tensor
 from headscope.attention.recorded import Recorded, Stored, from_qk
 from headscope.core.counts import plural
 from headscope.core.failures import reason
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.errors import InputError
 
 Arrays = Callable[[Path], Mapping[str, Stored]]
@@ -47,7 +48,7 @@ class _Rank:
     """What one rank of vLLM-Hook wrote."""
 
     path: Path
-    description: Mapping[str, Any]
+    description: AnyMapping
     arrays: Mapping[str, Stored]
 
     @property
@@ -73,7 +74,7 @@ def from_file(path: Path, expected: str) -> Generator[None]:
 
 
 def hooked(
-    files: Sequence[Path], read: Arrays, input: int | None, positions: str | None, more: Mapping[str, Any]
+    files: Sequence[Path], read: Arrays, input: int | None, positions: str | None, more: AnyMapping
 ) -> Recorded:
     """What vLLM-Hook wrote of one input, the ranks' heads side by side. Arguments as in `headscope.open_qk`."""
     ranks = sorted((_rank(path, read) for path in files), key=lambda rank: rank.rank)
@@ -114,7 +115,7 @@ def hooked(
             index.append(layer)
         scale = float(config["attention_multiplier"]) if "attention_multiplier" in config else None
         order = sorted(range(len(index)), key=index.__getitem__)
-        options: dict[str, Any] = {"scale": scale, **more}
+        options: AnyDict = {"scale": scale, **more}
         return from_qk(
             *([side[place] for place in order] for side in (q, k)),
             **options,
@@ -136,7 +137,7 @@ def _rank(path: Path, read: Arrays) -> _Rank:
     return _Rank(path, description, read(path))  # pyright: ignore[reportUnknownArgumentType]
 
 
-def _chunk(rank: _Rank, entry: Mapping[str, Any], input: int | None) -> tuple[Tensor, Tensor]:
+def _chunk(rank: _Rank, entry: AnyMapping, input: int | None) -> tuple[Tensor, Tensor]:
     """The queries ``[query width]`` and keys ``[key width]`` of one input in one layer."""
     description = rank.description
     q, k = (rank.arrays[entry[name]].read() for name in ("key_q", "key_k"))
@@ -215,9 +216,7 @@ class _Printed:
             ) from None
 
 
-def printed(
-    files: Sequence[Path], input: int | None, positions: str | None, more: Mapping[str, Any]
-) -> Recorded:
+def printed(files: Sequence[Path], input: int | None, positions: str | None, more: AnyMapping) -> Recorded:
     """What llama.cpp's evaluation callback printed of one pass, to four decimals. Arguments as in `open_qk`."""
     path = files[0]
     if len(files) > 1:
@@ -251,7 +250,7 @@ def printed(
                 )
             arrays.append(calls[-1].tensor(path))
         scaled.append(chosen["Q", layer][-1].op == "SCALE")
-    options: dict[str, Any] = {"scale": 1.0 if all(scaled) else None, **more}
+    options: AnyDict = {"scale": 1.0 if all(scaled) else None, **more}
     meta = {"layout": "llama.cpp", "pass": f"{place + 1} of {len(passes)}", "decimals": 4}
     return from_qk(sides["Q"], sides["K"], **options, index=layers, meta=meta)
 

@@ -31,6 +31,7 @@ from headscope.attention.products import MATMUL, scores_of, values_of
 from headscope.attention.record import Hook
 from headscope.attention.scope import Borrowed, Scope
 from headscope.attention.watch import Watch, heads_of, innermost, storage
+from headscope.core.types import AnyDict
 from headscope.errors import RefusedError
 
 _MATMUL = frozenset({"matmul", "bmm", "mm", "baddbmm"})
@@ -154,7 +155,7 @@ class _Trace(TorchFunctionMode):
         self._nodes: dict[int, tuple[weakref.ref[Tensor], _Product | _TracedWeights]] = {}
 
     def __torch_function__(
-        self, func: Operation, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+        self, func: Operation, types: Any, args: tuple[Any, ...] = (), kwargs: AnyDict | None = None
     ) -> Any:
         """Run one operation, and follow it where it matters."""
         kwargs = kwargs or {}

@@ -11,6 +11,7 @@ import numpy as np
 from headscope.bertviz.show import HtmlAction, shown
 from headscope.core.maps import AttentionMaps, Kind, wrap
 from headscope.core.tokens import Tokens, strip_markers
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.core.validation import validated
 from headscope.errors import InputError, ShapeError
 from headscope.views.inputs import Input
@@ -60,7 +61,7 @@ def head_view(
     first = (list(include_layers) if include_layers else list(maps.index))[0] if layer is None else layer
     if heads is None and first in maps.index:
         heads = range(len(maps.layers[maps.index.index(first)]))
-    state: dict[str, Any] = {"scale": "head", "layer": first, "heads": list(heads or [0])}
+    state: AnyDict = {"scale": "head", "layer": first, "heads": list(heads or [0])}
     return shown(View([Input(parts)], state, include_layers=include_layers), html_action)
 
 
@@ -117,7 +118,7 @@ class _Axes(NamedTuple):
         return replace(axis, sequence_ids=np.arange(len(axis)) >= start)
 
 
-def _parts(attention: Any, given: Mapping[str, Any], axes: _Axes) -> dict[str, AttentionMaps]:
+def _parts(attention: Any, given: AnyMapping, axes: _Axes) -> dict[str, AttentionMaps]:
     by_part = {name: value for name, value in given.items() if value is not None}
     if attention is not None and _field(attention, "encoder_attentions") is not None and axes.tokens is None:
         by_part = {name: attention for name in given if _field(attention, f"{name}_attentions")} | by_part
@@ -153,7 +154,7 @@ def _parts(attention: Any, given: Mapping[str, Any], axes: _Axes) -> dict[str, A
 def _field(outputs: Any, name: str) -> Any:
     """A field of what a model returns; None where it is something else."""
     if isinstance(outputs, Mapping):
-        return cast(Mapping[str, Any], outputs).get(name)
+        return cast(AnyMapping, outputs).get(name)
     return getattr(outputs, name, None)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from headscope.bertviz.show import HtmlAction, shown
+from headscope.core.types import AnyDict
 from headscope.core.validation import validated
 from headscope.live import view as views
 from headscope.models import Model
@@ -37,7 +38,7 @@ def show(
     """
     del model_type
     ready = model if isinstance(model, Model) else find((model, tokenizer))
-    state: dict[str, Any] = {
+    state: AnyDict = {
         "scale": "head",
         "layer": layer or 0,
         "heads": [head or 0],

@@ -10,6 +10,7 @@ import typer
 from headscope.analyses.shown import Theme
 from headscope.console.options import PAGES, PICTURES, ModelOptions, check_places, open_page, say
 from headscope.core.heads import Head
+from headscope.core.types import AnyDict
 from headscope.core.validation import Count
 from headscope.errors import InputError
 
@@ -80,7 +81,7 @@ def view(
     drawn = output.suffix.lower() in PICTURES
     if width is not None and not drawn:
         raise InputError(f"--width: expected a picture ({', '.join(PICTURES)}), found -o {output}")
-    state: dict[str, Any] = {
+    state: AnyDict = {
         "scale": scale or ("model" if drawn and head is None and heads is None else "head"),
         "theme": theme,
     }

@@ -28,6 +28,7 @@ from headscope.console.functions import (
     typed,
 )
 from headscope.console.groups import command, made
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.errors import InputError
 
 _SHOWN = "headscope.analyses.shown:of_result"
@@ -47,7 +48,7 @@ GROUPS: Mapping[str, type] = {
 }
 """Options that commands share."""
 
-SHARED: Mapping[str, Any] = {
+SHARED: AnyMapping = {
     "strict": console.Strict,
     "resume": console.Resume,
 }
@@ -175,11 +176,11 @@ class Made:
             text = parameters(function.full(function.function))[name].doc
         return sentence(text)
 
-    def run(self, given: dict[str, Any]) -> None:
+    def run(self, given: AnyDict) -> None:
         """Do what was typed."""
         table: console.TableOptions = given["table"]
         long: console.KeptOptions | None = given.get("long", given.get("kept"))
-        groups: dict[str, Any] = {name: given[name] for name in self.groups}
+        groups: AnyDict = {name: given[name] for name in self.groups}
         for group in groups.values():
             given.update(group.__dict__)
         given.update(groups, analysis=self.analysis, progress=True)
@@ -200,7 +201,7 @@ class Made:
             if given.get("open_") and table.output is not None:
                 console.open_page(table.output)
 
-    def tell(self, result: Any, given: Mapping[str, Any]) -> None:
+    def tell(self, result: Any, given: AnyMapping) -> None:
         """Write a result, or print it, and write the other files that were asked for."""
         given["table"].out(self._call(_SHOWN, given, result))
         for name, path in self.writes.items():
@@ -208,7 +209,7 @@ class Made:
                 value = self._call(path, given, result, given[name])
                 console.say(f"{given[name]}: {value}")
 
-    def _check(self, given: dict[str, Any], table: console.TableOptions) -> None:
+    def _check(self, given: AnyDict, table: console.TableOptions) -> None:
         """Refuse, before anything is read, what can be told to go wrong."""
         table.check(() if given.get("shard") else self.analysis.output[1])
         for name, option in self.options.items():
@@ -219,7 +220,7 @@ class Made:
         if self.checks:
             self._call(self.checks, given)
 
-    def _inputs(self, given: Mapping[str, Any]) -> list[Any]:
+    def _inputs(self, given: AnyMapping) -> list[Any]:
         """What the function is given by its place: the model, and a corpus or what was typed."""
         for name in ("texts", "inputs"):
             if name in self.groups:
@@ -234,7 +235,7 @@ class Made:
         values = [value(model) if callable(value) else value for value in values]
         return [model, *(sources.once(value, given.get("distinct", False)) for value in values)]
 
-    def _foreseen(self, given: Mapping[str, Any], inputs: Sequence[Any]) -> bool:
+    def _foreseen(self, given: AnyMapping, inputs: Sequence[Any]) -> bool:
         """Say what the run will take, where that was asked for or it is long: whether it is to stop here."""
         if not self.estimates:
             return False
@@ -247,7 +248,7 @@ class Made:
             limit=given["limit"],
         )
 
-    def _call(self, path: str, given: Mapping[str, Any], *inputs: Any) -> Any:
+    def _call(self, path: str, given: AnyMapping, *inputs: Any) -> Any:
         """A function of what was typed with those options that it takes; what is None is left to its default."""
         function = self.analysis.load(path)
         taken = inspect.signature(function).parameters

@@ -21,6 +21,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Union, Unpack, get_args,
 from headscope.analyses import analyses
 from headscope.analyses.options import with_options
 from headscope.core.lazy import attribute, module
+from headscope.core.types import AnyDict
 from headscope.core.validation import Expected, expect
 
 
@@ -138,7 +139,7 @@ def plain(text: str) -> str:
     return words if not words or words[-1] in ".?!" else f"{words}."
 
 
-def typed(hint: Any, *, repeatable: bool = False) -> tuple[Any, dict[str, Any]]:
+def typed(hint: Any, *, repeatable: bool = False) -> tuple[Any, AnyDict]:
     """What Typer reads for an annotation, and what stands for a value, where it would not say it.
 
     A list is typed as ``A,B``, or is `repeatable`. Of several kinds a path goes first, and a string next.
@@ -216,7 +217,7 @@ def _value(node: ast.expr, module: str) -> Any:
     return eval(compile(ast.Expression(node), module, "eval"), _names(node, module))
 
 
-def _names(node: ast.AST, module: str) -> dict[str, Any]:
+def _names(node: ast.AST, module: str) -> AnyDict:
     """What the names in a part of the source mean."""
     return {name.id: _named(name.id, module) for name in ast.walk(node) if isinstance(name, ast.Name)}
 

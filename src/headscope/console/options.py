@@ -6,7 +6,7 @@ import json
 import re
 import sys
 import webbrowser
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -22,6 +22,7 @@ from headscope.core.saving import PAGES as PAGES
 from headscope.core.saving import PICTURES as PICTURES
 from headscope.core.saving import TABLES as TABLES
 from headscope.core.saving import check_place, replacing
+from headscope.core.types import AnyMapping
 from headscope.errors import InputError
 
 if TYPE_CHECKING:
@@ -300,7 +301,7 @@ def open_page(path: Path) -> None:
         say("--open: there is no browser here; open the file yourself")
 
 
-def write_meta(meta: Path | None, described: Mapping[str, Any]) -> None:
+def write_meta(meta: Path | None, described: AnyMapping) -> None:
     """Write a run's description, where that was asked for."""
     if meta is not None:
         with replacing(meta) as place:
@@ -317,7 +318,7 @@ def say(message: str) -> None:
     print(printable(message), file=sys.stderr)
 
 
-def say_run(described: Mapping[str, Any], *, printed: bool) -> None:
+def say_run(described: AnyMapping, *, printed: bool) -> None:
     """Say what a run has no figures of, and why: layers without attention maps (above a table that is printed),
     measures without a row, inputs that failed.
     """

@@ -16,12 +16,13 @@ import numpy as np
 from headscope.core.arrays import Floats, Singles
 from headscope.core.failures import warn
 from headscope.core.lazy import module
+from headscope.core.types import AnyMapping
 from headscope.errors import InputError
 
 Samples = str | Path | tuple[np.ndarray, int]
 """A file of sound, or its samples ``[sample]`` and their rate."""
 
-Audio = Samples | Mapping[str, Any]
+Audio = Samples | AnyMapping
 """A WAV file (others with the extra ``sounds``), or samples ``[sample]`` and how many there are in a second, also as
 data sets have them: ``{"array": …, "sampling_rate": …}``.
 

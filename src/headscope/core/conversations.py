@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
 from headscope.core.kinds import is_list, is_mapping
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.errors import InputError
 
 ANSWERS = ("choices", "outputs")
@@ -26,7 +27,7 @@ Fail = Callable[[str], InputError]
 """Makes an error of what is wrong."""
 
 
-def content(message: Mapping[str, Any], where: str, fail: Fail) -> str:
+def content(message: AnyMapping, where: str, fail: Fail) -> str:
     """What a message says: its text, the parts of it on lines of their own (as vLLM joins them), nothing for null.
 
     Raises what `fail` makes for what a template would write that is no text: calls of tools, pictures.
@@ -79,7 +80,7 @@ def spoken(messages: Sequence[Any], where: str, fail: Fail) -> list[Any]:
     return made
 
 
-def _spoken(given: Mapping[str, Any], where: str, fail: Fail) -> list[dict[str, Any]]:
+def _spoken(given: AnyMapping, where: str, fail: Fail) -> list[AnyDict]:
     """The messages of one: the answers of tools in it (Anthropic's) are messages of their own."""
     inner = _object(given.get("kwargs", given.get("data")))  # LangChain's
     message = {**given, **inner} if "role" not in given else {**given}
@@ -89,7 +90,7 @@ def _spoken(given: Mapping[str, Any], where: str, fail: Fail) -> list[dict[str, 
     if not isinstance(calls, list):
         raise fail(f"{where} 'tool_calls': expected a list of objects, found {calls!r:.60}")
     used: list[Any] = []
-    results: list[dict[str, Any]] = []
+    results: list[AnyDict] = []
     texts: list[str] = []
     blocks: Any = message.get("content")
     for number, given_block in enumerate(blocks if is_list(blocks) else ()):
@@ -115,7 +116,7 @@ def _spoken(given: Mapping[str, Any], where: str, fail: Fail) -> list[dict[str, 
     return results if results and not texts and not calls else [*results, kept]
 
 
-def _call(call: Any, where: str, fail: Fail) -> dict[str, Any]:
+def _call(call: Any, where: str, fail: Fail) -> AnyDict:
     """A call of a tool, as templates take it."""
     outer = _object(call)
     inner = _object(outer.get("function")) or outer
@@ -129,11 +130,11 @@ def _call(call: Any, where: str, fail: Fail) -> dict[str, Any]:
     return {**identity, "type": "function", "function": {"name": inner["name"], "arguments": arguments}}
 
 
-def _object(value: Any) -> Mapping[str, Any]:
+def _object(value: Any) -> AnyMapping:
     return value if is_mapping(value) else {}
 
 
-def logged(row: Mapping[str, Any], fail: Fail) -> Mapping[str, Any]:
+def logged(row: AnyMapping, fail: Fail) -> AnyMapping:
     """The line of a log with what was answered in its place: in `token_ids`, or as the last of the `messages`.
 
     A response stands in `body` or `response` where it was written by OpenAI's or vLLM's batches. Of what has ids the
@@ -142,7 +143,7 @@ def logged(row: Mapping[str, Any], fail: Fail) -> Mapping[str, Any]:
     """
     row = _unwrapped(row)
     key = next((key for key in ANSWERS if _objects(row.get(key))), None)
-    answers: Sequence[Mapping[str, Any]] = row[key] if key is not None else ()
+    answers: Sequence[AnyMapping] = row[key] if key is not None else ()
     prompt = row.get("prompt_token_ids")
     if prompt is None:
         prompt = next(
@@ -171,7 +172,7 @@ def logged(row: Mapping[str, Any], fail: Fail) -> Mapping[str, Any]:
     return answered
 
 
-def _unwrapped(row: Mapping[str, Any]) -> Mapping[str, Any]:
+def _unwrapped(row: AnyMapping) -> AnyMapping:
     for key in ("response", "body"):
         inner = row.get(key)
         if is_mapping(inner) and {"body", "messages", "prompt_token_ids", *ANSWERS} & {*inner}:

@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
+from headscope.core.types import AnyDict, AnyMapping, AnyPath
+
 
 def is_list(value: object) -> TypeGuard[list[Any]]:
     """Whether a value is a list."""
@@ -22,16 +24,16 @@ def is_list_or_tuple(value: object) -> TypeGuard[Sequence[Any]]:
     return isinstance(value, list | tuple)
 
 
-def is_object(value: object) -> TypeGuard[dict[str, Any]]:
+def is_object(value: object) -> TypeGuard[AnyDict]:
     """Whether a value is an object of JSON."""
     return isinstance(value, dict)
 
 
-def is_mapping(value: object) -> TypeGuard[Mapping[str, Any]]:
+def is_mapping(value: object) -> TypeGuard[AnyMapping]:
     """Whether a value has others under keys, as a dict has."""
     return isinstance(value, Mapping)
 
 
-def is_path(value: object) -> TypeGuard[str | os.PathLike[str]]:
+def is_path(value: object) -> TypeGuard[AnyPath]:
     """Whether a value is the path of a file."""
     return isinstance(value, str | os.PathLike)

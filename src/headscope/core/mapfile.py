@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
@@ -22,13 +21,14 @@ import numpy as np
 from headscope.core.failures import reason
 from headscope.core.saving import check_place, replacing
 from headscope.core.tokens import FIELDS, PLACES
+from headscope.core.types import AnyDict, AnyMapping, AnyPath
 from headscope.errors import InputError
 
 FORMAT = "headscope.core.maps/1"
 ARRAYS = (*FIELDS, *PLACES)
 
 
-def write(maps: Any, path: str | os.PathLike[str]) -> None:
+def write(maps: Any, path: AnyPath) -> None:
     """Write `headscope.AttentionMaps` to a ``.safetensors`` file, exactly, in their own dtype."""
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     for name, layers in (("layer", maps.layers), ("sink", maps.sink), ("signed", maps.signed)):
@@ -52,7 +52,7 @@ def write(maps: Any, path: str | os.PathLike[str]) -> None:
     save_arrays(path, arrays, FORMAT, description)
 
 
-def axes_of(query: Any, key: Any) -> tuple[dict[str, np.ndarray[Any, Any]], dict[str, Any]]:
+def axes_of(query: Any, key: Any) -> tuple[dict[str, np.ndarray[Any, Any]], AnyDict]:
     """The `headscope.Tokens` of two axes, as arrays of a file and what its description says of them."""
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     sides = {"query": query, "key": key}
@@ -81,10 +81,10 @@ def axes_of(query: Any, key: Any) -> tuple[dict[str, np.ndarray[Any, Any]], dict
 
 
 def save_arrays(
-    path: str | os.PathLike[str],
-    arrays: Mapping[str, Any],
+    path: AnyPath,
+    arrays: AnyMapping,
     format: str,
-    description: Mapping[str, Any],
+    description: AnyMapping,
     library: str = "numpy",
 ) -> None:
     """Write arrays (of numpy, or of torch) and what they are as one safetensors file, whole or not at all."""

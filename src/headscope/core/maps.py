@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, cast
@@ -17,6 +16,7 @@ from headscope.core.heads import AnyHead, Head
 from headscope.core.kinds import is_list_or_tuple, is_mapping
 from headscope.core.mapfile import write
 from headscope.core.tokens import Tokens
+from headscope.core.types import AnyDict, AnyMapping, AnyPath
 from headscope.core.validation import Number, validated
 from headscope.errors import InputError, ShapeError
 
@@ -66,7 +66,7 @@ class AttentionMaps:
     sink: Sequence[AnyFloats] | None = None
     index: Sequence[int] = ()
     partial: bool = False
-    meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    meta: AnyMapping = field(default_factory=AnyDict)
     visible: Sequence[Bools] | None = None
     signed: Sequence[AnyFloats] | None = None
 
@@ -171,7 +171,7 @@ class AttentionMaps:
         return self._in_sight
 
     @validated
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: AnyPath) -> None:
         """Write the maps to a ``.safetensors`` file, exactly, in their own dtype; `headscope.open_maps` reads it."""
         write(self, path)
 

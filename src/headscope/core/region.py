@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, cast
@@ -12,6 +12,7 @@ import numpy as np
 from headscope.core.arrays import Bools, Floats
 from headscope.core.kinds import is_list_or_tuple, is_mapping, is_path
 from headscope.core.pictures import mask_of
+from headscope.core.types import AnyMapping
 from headscope.errors import InputError
 
 Box = tuple[float, float, float, float]
@@ -259,7 +260,7 @@ def _runs(value: Any) -> Runs:
     return runs
 
 
-def _of_coco(value: Mapping[str, Any]) -> Runs:
+def _of_coco(value: AnyMapping) -> Runs:
     """The runs of COCO's object. Raises `InputError` where they are not of its size."""
     size, counts = value.get("size"), value.get("counts")
     sides = size if is_list_or_tuple(size) else ()

@@ -10,6 +10,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
+from headscope.core.types import AnyPath
 from headscope.errors import InputError, RunError
 
 TABLES = (".parquet", ".csv", ".json", ".tex")
@@ -25,7 +26,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str]) -> Generator[Path]:
+def replacing(path: AnyPath) -> Generator[Path]:
     """A file beside `path` to write to, that takes its place when all went well and all of it is safe on disk.
 
     What was at `path` stays good until then, whatever happens; what a process that was killed left beside it is
@@ -86,7 +87,7 @@ def _claimed(real: Path, temporary: Path) -> Generator[None]:
             os.close(handle)
 
 
-def _places(path: str | os.PathLike[str]) -> tuple[Path, Path]:
+def _places(path: AnyPath) -> tuple[Path, Path]:
     """Where a file goes, links followed, and what is written until it is whole."""
     real = Path(os.path.realpath(path))
     direct = os.path.exists(real) and not os.path.isfile(real)
@@ -97,7 +98,7 @@ ROOM = 2_000_000
 """Bytes that a table or a figure takes at most, but for very large ones."""
 
 
-def check_place(path: str | os.PathLike[str], room: float = ROOM) -> None:
+def check_place(path: AnyPath, room: float = ROOM) -> None:
     """Raise where nothing can be written: to be told before a long run, not after it.
 
     Raises `InputError` for a folder that is not there or cannot be written to, and for a name that cannot be;
@@ -125,7 +126,7 @@ def check_place(path: str | os.PathLike[str], room: float = ROOM) -> None:
             _expect_room(path, real.parent, room)
 
 
-def _expect_room(path: str | os.PathLike[str], folder: Path, room: float) -> None:
+def _expect_room(path: AnyPath, folder: Path, room: float) -> None:
     disk = shutil.disk_usage(folder)
     if disk.total and disk.free < room:
         raise RunError(

@@ -11,12 +11,13 @@ from headscope.core.failures import reason
 from headscope.core.mapfile import ARRAYS, FORMAT
 from headscope.core.maps import AttentionMaps
 from headscope.core.tokens import Picture, Sound, Tokens
+from headscope.core.types import AnyDict, AnyMapping, AnyPath
 from headscope.core.validation import validated
 from headscope.errors import InputError
 
 
 @validated
-def open_maps(path: str | os.PathLike[str]) -> AttentionMaps:
+def open_maps(path: AnyPath) -> AttentionMaps:
     """Read the maps that `AttentionMaps.save` wrote, without torch.
 
     >>> from pathlib import Path
@@ -40,7 +41,7 @@ def open_maps(path: str | os.PathLike[str]) -> AttentionMaps:
             header: dict[str, str] = file.metadata() or {}
             if header.get("format") != FORMAT:
                 raise InputError(f"{path}: expected format {FORMAT}, found {header.get('format', 'none')}")
-            arrays: dict[str, Any] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+            arrays: AnyDict = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
     except safetensors.SafetensorError as error:
         raise InputError(f"{path}: expected a safetensors file, found something else ({error})") from None
     try:
@@ -51,9 +52,9 @@ def open_maps(path: str | os.PathLike[str]) -> AttentionMaps:
         ) from None
 
 
-def _maps(header: Mapping[str, str], arrays: Mapping[str, Any]) -> AttentionMaps:
+def _maps(header: Mapping[str, str], arrays: AnyMapping) -> AttentionMaps:
     """The maps of a file's header and arrays."""
-    described: dict[str, Any] = json.loads(header["description"])
+    described: AnyDict = json.loads(header["description"])
     query, key = (tokens_of(described, arrays, side) for side in ("query", "key"))
     index: list[int] = described["index"]
     shared: list[int] | None = described.get("visible")
@@ -76,7 +77,7 @@ def _maps(header: Mapping[str, str], arrays: Mapping[str, Any]) -> AttentionMaps
     )
 
 
-def tokens_of(described: Mapping[str, Any], arrays: Mapping[str, Any], side: str) -> Tokens:
+def tokens_of(described: AnyMapping, arrays: AnyMapping, side: str) -> Tokens:
     """One axis, of what `headscope.core.mapfile.axes_of` gave."""
     prefix = f"{side}.class."
     picture, sound = arrays.get(f"{side}.picture"), arrays.get(f"{side}.sound")

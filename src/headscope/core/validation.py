@@ -36,6 +36,7 @@ from typing import (
 
 import numpy as np
 
+from headscope.core.types import AnyDict
 from headscope.errors import InputError
 
 P = ParamSpec("P")
@@ -128,7 +129,7 @@ def validated(function: Callable[P, R]) -> Callable[P, R]:
     signature = inspect.signature(function)
 
     @functools.cache
-    def hints() -> dict[str, Any]:
+    def hints() -> AnyDict:
         return hints_of(function)
 
     @functools.cache
@@ -155,7 +156,7 @@ def validated(function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
-def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
+def hints_of(function: Callable[..., Any]) -> AnyDict:
     """What a function's annotations allow, by argument, whether or not the libraries that they name are loaded."""
     return get_type_hints(function, localns=_unloaded(inspect.unwrap(function)), include_extras=True)
 
@@ -168,7 +169,7 @@ class _Named(type):
         return (cls.__module__, cls.__name__) in names
 
 
-def _unloaded(function: Callable[..., Any]) -> dict[str, Any]:
+def _unloaded(function: Callable[..., Any]) -> AnyDict:
     """What annotations name of libraries that a module imports for its types only."""
     dataset = _Named("Dataset", (), {"__module__": "xarray"})
     return {} if "xr" in function.__globals__ else {"xr": types.SimpleNamespace(Dataset=dataset)}
@@ -196,7 +197,7 @@ def expect_fields(value: object, *names: str) -> None:
 
 
 @functools.cache
-def _hints(kind: type) -> dict[str, Any]:
+def _hints(kind: type) -> AnyDict:
     return get_type_hints(kind, include_extras=True)
 
 

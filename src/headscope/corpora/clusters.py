@@ -9,6 +9,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from headscope.core.kinds import is_list
+from headscope.core.types import AnyDict
 from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus, Item, refuse
 from headscope.corpora.example import Example, Mention, Unmatched, withheld
@@ -111,7 +112,7 @@ def _is_blank(words: Any) -> bool:
 
 
 def _spans(
-    row: dict[str, Any], sizes: list[int], line: Line, unmatched: list[CorpusError] | None
+    row: AnyDict, sizes: list[int], line: Line, unmatched: list[CorpusError] | None
 ) -> Iterator[tuple[_MentionSpan, int]]:
     """The mentions in a document's sentences, and the numbers of their clusters."""
     keys = [key for key in ("mention_clusters", "clusters") if key in row]

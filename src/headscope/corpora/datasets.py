@@ -13,6 +13,7 @@ from headscope.core.conversations import ANSWERS
 from headscope.core.failures import reason
 from headscope.core.kinds import is_list, is_mapping
 from headscope.core.lazy import module
+from headscope.core.types import AnyDict
 from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus, Pack
 from headscope.corpora.example import Example
@@ -92,7 +93,7 @@ def dataset(
     [('The cat sat.', 'rows[0]'), ('It slept.', 'rows[1]')]
     """
     read = partial(_examples, text, document)
-    more: dict[str, Any] = {"pack": pack, "strict": strict, "documents": each_of(document, "row")}
+    more: AnyDict = {"pack": pack, "strict": strict, "documents": each_of(document, "row")}
     paths = paths_in(rows)
     if paths is not None:
         files = Files(paths, TABLES, rows=True)

@@ -17,6 +17,7 @@ from headscope.core.failures import Bounded, warn
 from headscope.core.kinds import is_path, is_tuple
 from headscope.core.link import Link
 from headscope.core.tokens import FIELDS, PLACES, Tokens
+from headscope.core.types import AnyMapping
 from headscope.corpora.files import WordError
 from headscope.errors import CorpusError, InputError
 
@@ -68,7 +69,7 @@ class Example:
     words: Sequence[str] | None = None
     pair_words: Sequence[str] | None = None
     pieces: Sequence[str] | None = None
-    messages: Sequence[Mapping[str, Any]] | None = None
+    messages: Sequence[AnyMapping] | None = None
     ids: tuple[Sequence[int], Sequence[int]] | None = None
     tokens: Tokens | None = field(default=None, repr=False)
     document: int = 0
@@ -89,7 +90,7 @@ class Example:
     image: Any = field(default=None, repr=False)
     audio: Audio | None = field(default=None, repr=False)
     times: Sequence[tuple[float, float]] | None = None
-    asked: Mapping[str, Any] | None = None
+    asked: AnyMapping | None = None
 
     def __post_init__(self) -> None:
         if self.tokens is not None and not isinstance(self.tokens, Tokens):  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from headscope.core.conversations import CALLS, Fail, content, logged, spoken
 from headscope.core.counts import plural
 from headscope.core.kinds import is_list, is_object
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.corpora.arrays import broken, is_json
 from headscope.corpora.files import LONGEST_LINE, Files, Line
 from headscope.corpora.formats import format_of
@@ -65,7 +66,7 @@ KINDS: Mapping[type, str] = _Kinds(
 """What a value of JSON is called; another value of a row of a data set by its type."""
 
 
-def json_object(line: Line) -> dict[str, Any]:
+def json_object(line: Line) -> AnyDict:
     """The object that a line holds. Raises `CorpusError` where it holds something else."""
     try:
         value: Any = json.loads(line.text)
@@ -101,7 +102,7 @@ def strings(value: Any, name: str, fail: Fail) -> list[str]:
     return [string(item, f"{name}[{index}]", fail) for index, item in enumerate(value)]
 
 
-def scalar(row: Mapping[str, Any], key: str, fail: Fail) -> str | int | float | None:
+def scalar(row: AnyMapping, key: str, fail: Fail) -> str | int | float | None:
     """The string or number under a key; None where there is none."""
     value: Any = row.get(key)
     if value is not None and (isinstance(value, bool) or not isinstance(value, str | int | float)):
@@ -114,7 +115,7 @@ def known_texts(names: Collection[str]) -> tuple[str, ...]:
     return next((texts for texts in TEXTS if set(texts) <= set(names)), ())
 
 
-def label_of(row: Mapping[str, Any], name: str, fail: Fail) -> Label | None:
+def label_of(row: AnyMapping, name: str, fail: Fail) -> Label | None:
     """The label of a row, or its labels; None where it has none. True and false are labels of these names."""
     given: Any = row.get(name)
     items = given if is_list(given) else [given]
@@ -130,7 +131,7 @@ def label_of(row: Mapping[str, Any], name: str, fail: Fail) -> Label | None:
     return known if len(known) > 1 else known[0] if known else None
 
 
-def fields(row: Mapping[str, Any], text: str | None, fail: Fail, *, calls: bool = False) -> dict[str, Any]:
+def fields(row: AnyMapping, text: str | None, fail: Fail, *, calls: bool = False) -> AnyDict:
     """The fields of an example, checked; `text` is another key of its text. Messages may call tools where `calls`."""
     if text is not None:
         if text not in row:
@@ -158,7 +159,7 @@ def fields(row: Mapping[str, Any], text: str | None, fail: Fail, *, calls: bool 
     ):
         if key in row and main[0] != partner:
             raise fail(f"expected {key!r} only beside {partner!r}, found it beside {main[0]!r}")
-    given: dict[str, Any] = {}
+    given: AnyDict = {}
     for key in ("text", "pair"):
         if key in row:
             given[key] = string(row[key], f"{key!r}", fail)
@@ -183,12 +184,12 @@ def fields(row: Mapping[str, Any], text: str | None, fail: Fail, *, calls: bool 
     return given if name is None else {**given, "label": name}
 
 
-def keys_of(row: Mapping[str, Any]) -> str:
+def keys_of(row: AnyMapping) -> str:
     """The keys that an object has, and those of the objects that are listed under them, in words."""
     return ", ".join(map(_held, row, row.values())) or "none"
 
 
-def undecided(row: Mapping[str, Any]) -> bool | None:
+def undecided(row: AnyMapping) -> bool | None:
     """True where the annotators of a row do not agree on its label; None elsewhere."""
     name, label = DISAGREED
     return row.get(name) == label or None
@@ -202,12 +203,12 @@ def _held(key: str, value: Any) -> str:
     return f"{key!r} (a list of {objects} with {', '.join(map(repr, value[0])) or 'no keys'})"
 
 
-def _messages(value: Any, fail: Fail, calls: bool) -> list[dict[str, Any]]:
+def _messages(value: Any, fail: Fail, calls: bool) -> list[AnyDict]:
     """A conversation; what roles must be, the chat template's reader says."""
     if value == [] or not is_list(value):
         kind = "an empty list" if value == [] else KINDS[type(value)]
         raise fail(f"'messages': expected a list of objects with 'role' and 'content', found {kind}")
-    messages: list[dict[str, Any]] = []
+    messages: list[AnyDict] = []
     for index, message in enumerate(spoken(value, "'messages'", fail) if calls else value):
         where = f"'messages'[{index}]"
         if not is_object(message):
@@ -257,7 +258,7 @@ class DocumentNumbers:
         self._before: str | int | float | None = None
         self._seen: set[str | int | float] = set()
 
-    def named(self, line: Line, row: Mapping[str, Any]) -> str | int | float | None:
+    def named(self, line: Line, row: AnyMapping) -> str | int | float | None:
         """The document that a row names; where no column of them was asked for, it need not name one."""
         if self._asked and self._key not in row:
             raise line.error(f"expected a key {self._key!r}, found {', '.join(map(repr, row)) or 'none'}")
@@ -266,11 +267,11 @@ class DocumentNumbers:
         name = scalar(row, self._key, line.error)
         return string(name, repr(self._key), line.error) if isinstance(name, str) else name
 
-    def of_row(self, line: Line, row: Mapping[str, Any]) -> dict[str, Any]:
+    def of_row(self, line: Line, row: AnyMapping) -> AnyDict:
         """The fields of the example of a row, as `of` has them. Raises `CorpusError` for a row without a name."""
         return self.of(line, self.named(line, row))
 
-    def of(self, line: Line, name: str | int | float | None, *, repeat: bool = False) -> dict[str, Any]:
+    def of(self, line: Line, name: str | int | float | None, *, repeat: bool = False) -> AnyDict:
         """The fields of an example that say where it stands: the document of the next line, from 0; a line that names
         none is a document of its own.
 

@@ -11,6 +11,7 @@ from typing import Any, cast, get_args
 from headscope.core.kinds import is_list, is_object
 from headscope.core.link import End, Link, Named, Side, Span, Unit
 from headscope.core.region import Region
+from headscope.core.types import AnyMapping
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line
 from headscope.corpora.jsonlines import KINDS, Fail, string
@@ -144,7 +145,7 @@ def with_links(example: Example, links: Sequence[Link], image: Any, fail: Fail) 
     return replace(linked, words=None, text=" ".join(example.words), links=links)
 
 
-def read_links(row: Mapping[str, Any], example: Example, image: Any, line: Line) -> Example:
+def read_links(row: AnyMapping, example: Example, image: Any, line: Line) -> Example:
     """An example with the links that a line has of it (`headscope.corpora.links`), beside a picture or alone.
 
     Args:

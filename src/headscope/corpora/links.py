@@ -11,6 +11,7 @@ from typing import Any
 
 from headscope.core.kinds import is_list, is_tuple
 from headscope.core.link import AnyLinks, Link, Named, Span, Unit, as_links
+from headscope.core.types import AnyDict
 from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.example import Example
@@ -199,7 +200,7 @@ def links_of(example: Example) -> Sequence[Link]:
     return made
 
 
-def _texts(item: Any, place: str) -> dict[str, Any]:
+def _texts(item: Any, place: str) -> AnyDict:
     """The fields of an example, from a text, some words, or a pair of either."""
     parts: list[Any] = [item]
     if is_tuple(item) and len(item) == 2:
@@ -226,7 +227,7 @@ def linked_of(line: Line, numbers: DocumentNumbers) -> Example:
         if not os.path.isfile(picture):
             raise line.error(f"'image': expected a picture, found nothing at {picture}")
     if picture is None or not row.keys().isdisjoint(MAIN):
-        given: dict[str, Any] = fields(row, None, line.error)
+        given: AnyDict = fields(row, None, line.error)
     else:  # it stands alone
         given = {"label": label_of(row, "label", line.error)}
     example = Example(**given, source=line.source)
@@ -259,7 +260,7 @@ def negation_of(line: Line, documents: DocumentNumbers) -> Example:
     """The example of a line with a negation. Raises `CorpusError` where it is none."""
     fields = json_object(line)
     words = strings(fields.get("words"), "'words'", line.error)
-    places: dict[str, Any] = {}
+    places: AnyDict = {}
     for key in ("cue", "scope"):
         value = fields.get(key)
         if not is_list(value) or (key == "cue" and not value):

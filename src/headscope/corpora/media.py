@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -16,6 +16,7 @@ import numpy as np
 from headscope.core.failures import reason
 from headscope.core.kinds import is_list, is_mapping, is_path
 from headscope.core.tokens import Kind
+from headscope.core.types import AnyDict, AnyMapping, AnyPath
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.example import Example
 from headscope.corpora.files import Line, Listed, paths_in
@@ -78,7 +79,7 @@ class Columns:
     by: By
 
 
-Row = tuple[Line, Callable[[], Mapping[str, Any]]]
+Row = tuple[Line, Callable[[], AnyMapping]]
 """A place and what gives the row that is there."""
 
 
@@ -164,7 +165,7 @@ def _of_paths(
     def rows() -> Iterator[Row]:
         for number, path in enumerate(listed, 1):
             row = {columns.media: path, "label": labels.get(Path(path))}
-            yield MediaPlace(name, number, path), partial(dict[str, Any], row)
+            yield MediaPlace(name, number, path), partial(AnyDict, row)
 
     name = (
         ", ".join(path.resolve().name for path in paths)
@@ -221,7 +222,7 @@ def _same(item: Any) -> Any:
     return item
 
 
-def _row(item: Callable[[], Any], modality: Modality, columns: Columns, place: Line) -> Mapping[str, Any]:
+def _row(item: Callable[[], Any], modality: Modality, columns: Columns, place: Line) -> AnyMapping:
     """The row that an item is; a picture or a sound by itself makes a row with nothing else."""
     try:
         value: Any = item()
@@ -243,7 +244,7 @@ def _examples(rows: Iterable[Row], modality: Modality, columns: Columns) -> Iter
 
 def _example(
     line: Line,
-    make: Callable[[], Mapping[str, Any]],
+    make: Callable[[], AnyMapping],
     modality: Modality,
     columns: Columns,
     documents: DocumentNumbers,
@@ -251,7 +252,7 @@ def _example(
     row = make()
     if columns.media not in row:
         raise line.error(f"expected a key {columns.media!r}, found {', '.join(map(repr, row)) or 'none'}")
-    fields: dict[str, Any] = {}
+    fields: AnyDict = {}
     if row.get(columns.text) is not None:
         fields["text"] = string(row[columns.text], repr(columns.text), line.error)
     if row.get("words") is not None:
@@ -290,7 +291,7 @@ def _media(value: Any, line: Line) -> tuple[Any, Path | None]:
     Paths count from the folder of the file that names them. Of what data sets make of one (``{"bytes", "path"}``,
     ``{"array", "sampling_rate"}``, a decoder) there are the bytes or the samples.
     """
-    path: str | os.PathLike[str] | None = None
+    path: AnyPath | None = None
     if is_mapping(value):
         path = value.get("path")
         if value.get("array") is not None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+from headscope.core.types import AnyMapping
 from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus, refuse
 from headscope.corpora.datasets import TABLES, names_in, rows_of
@@ -107,7 +108,7 @@ def _examples(wanted: _Wanted, rows: Iterable[Row]) -> Iterator[Callable[[], Exa
 
 
 def _example(
-    line: Line, row: Mapping[str, Any], columns: _Columns, index: int, documents: dict[str, int]
+    line: Line, row: AnyMapping, columns: _Columns, index: int, documents: dict[str, int]
 ) -> Example:
     texts = [string(row.get(name), f"{name!r}", line.error) for name in columns.texts]
     number = index
@@ -141,7 +142,7 @@ def _columns(names: Sequence[str], wanted: _Wanted, fail: Fail) -> _Columns:
     return _Columns(texts, label, document)
 
 
-def _label(row: Mapping[str, Any], name: str, fail: Fail) -> str | tuple[str, ...]:
+def _label(row: AnyMapping, name: str, fail: Fail) -> str | tuple[str, ...]:
     """The label of a row, or its labels where a list has several."""
     given: Any = row.get(name)
     if not isinstance(given, list) or not given:
@@ -150,7 +151,7 @@ def _label(row: Mapping[str, Any], name: str, fail: Fail) -> str | tuple[str, ..
     return labels[0] if len(labels) == 1 else tuple(labels)
 
 
-def _cell(row: Mapping[str, Any], name: str, fail: Fail) -> str:
+def _cell(row: AnyMapping, name: str, fail: Fail) -> str:
     value = row.get(name)
     if (name, value) == DISAGREED:
         raise fail(f"{name!r}: expected a label, found '-', where SNLI's annotators do not agree")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from headscope.core.conversations import Fail, logged
 from headscope.core.kinds import is_list, is_object
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.example import Example
@@ -64,7 +64,7 @@ def asked_of(line: Line, numbers: DocumentNumbers) -> Example:
     return Example(**given, asked=asked, **numbers.of_row(line, row))
 
 
-def prompt_of(row: object, fail: Fail) -> tuple[Any, dict[str, Any]]:
+def prompt_of(row: object, fail: Fail) -> tuple[Any, AnyDict]:
     """The prompt of an object and what stands beside it, as `headscope.why` takes them."""
     if is_list(row) and row and is_object(row[0]) and "role" in row[0]:
         row = {"messages": row}
@@ -95,13 +95,13 @@ def answer_of(example: Example) -> Any:
     return (example.asked or {}).get("answer", wrote or None)
 
 
-def _read(row: Mapping[str, Any], fail: Fail) -> tuple[dict[str, Any], Mapping[str, Any]]:
+def _read(row: AnyMapping, fail: Fail) -> tuple[AnyDict, AnyMapping]:
     """The fields of an example, and what stands beside the prompt."""
     row = _under_known_keys(row, fail)
     return fields(row, None, fail, calls=True), _asked(row, fail)
 
 
-def _under_known_keys(row: Mapping[str, Any], fail: Fail) -> Mapping[str, Any]:
+def _under_known_keys(row: AnyMapping, fail: Fail) -> AnyMapping:
     """A row whose prompt stands where that of other corpora does."""
     inner = logged(row, fail)
     there = [key for key in KEYS if key in inner]
@@ -131,9 +131,9 @@ def _under_known_keys(row: Mapping[str, Any], fail: Fail) -> Mapping[str, Any]:
     return {"spans": texts, **rest, "text": "\n\n".join([*texts, text])}
 
 
-def _asked(row: Mapping[str, Any], fail: Fail) -> Mapping[str, Any]:
+def _asked(row: AnyMapping, fail: Fail) -> AnyMapping:
     """What stands beside a prompt, checked."""
-    made: dict[str, Any] = {}
+    made: AnyDict = {}
     if row.get("answer") is not None:
         answer = row["answer"]
         made["answer"] = answer if type(answer) is int else string(answer, "'answer'", fail)

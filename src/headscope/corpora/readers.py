@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -14,6 +14,7 @@ from headscope.core.counts import plural
 from headscope.core.failures import warn
 from headscope.core.kinds import is_list, is_tuple
 from headscope.core.link import Link, Span
+from headscope.core.types import AnyMapping
 from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus, Pack
 from headscope.corpora.example import Example
@@ -313,7 +314,7 @@ def _read(line: Line, documents: DocumentNumbers) -> Example:
     return of_object(json_object(line), line, documents)
 
 
-def of_object(fields: Mapping[str, Any], line: Line, documents: DocumentNumbers) -> Example:
+def of_object(fields: AnyMapping, line: Line, documents: DocumentNumbers) -> Example:
     """The example of an object with `audio`. Raises `CorpusError` for what it lacks."""
     audio = Path(line.path).parent / string(fields.get("audio"), "'audio'", line.error)
     if not os.path.isfile(audio):

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeGuard, TypeVar, cast
 import numpy as np
 
 from headscope.core.kinds import is_list_or_tuple, is_mapping
+from headscope.core.types import AnyDict
 from headscope.corpora.files import Line
 from headscope.errors import CorpusError, InputError
 
@@ -87,7 +88,7 @@ class ColumnTable:
     def __len__(self) -> int:
         return len(self._column(self.column_names[0])) if self.column_names else 0
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
+    def __iter__(self) -> Iterator[AnyDict]:
         columns = [values_of(self._column(name)) for name in self.column_names]
         sizes = {name: len(values) for name, values in zip(self.column_names, columns, strict=True)}
         if len({*sizes.values()}) > 1:

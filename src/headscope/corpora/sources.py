@@ -27,6 +27,7 @@ from typing import Any, BinaryIO, Literal, NamedTuple, cast
 
 from headscope.core.failures import reason
 from headscope.core.lazy import missing
+from headscope.core.types import AnyDict
 from headscope.errors import CorpusError, InputError
 
 Packing = Literal["gzip", "bz2", "xz", "zstd", "zip"]
@@ -317,7 +318,7 @@ class _Frames(io.RawIOBase):
         return size
 
 
-_OPENERS: dict[str, Any] = {
+_OPENERS: AnyDict = {
     "gzip": partial(gzip.GzipFile, None, "rb", 9),
     "bz2": bz2.BZ2File,
     "xz": partial(_frames, partial(lzma.LZMADecompressor, memlimit=_DICTIONARY)),

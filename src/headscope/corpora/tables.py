@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from headscope.core.counts import plural
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus, refuse
 from headscope.corpora.example import Example
@@ -32,7 +33,7 @@ JSON = (".jsonl", ".json")
 """Suffixes of files of JSON."""
 
 
-class Cells(dict[str, Any]):
+class Cells(AnyDict):
     """The cells of a row of a table by their columns, and the line that names these."""
 
     def __init__(self, names: Sequence[str], cells: Sequence[str], header: Line) -> None:
@@ -40,12 +41,12 @@ class Cells(dict[str, Any]):
         self.header = header
 
 
-def header_of(line: Line, row: Mapping[str, Any]) -> Line:
+def header_of(line: Line, row: AnyMapping) -> Line:
     """The line that names the columns of a row: in a table its first, in JSON its own."""
     return row.header if isinstance(row, Cells) else line
 
 
-Row = tuple[Line, Mapping[str, Any] | CorpusError]
+Row = tuple[Line, AnyMapping | CorpusError]
 """The line of a row, and its cells by their columns, or what is wrong with it."""
 
 Rows = Callable[[Iterable[Line]], Iterator[Row]]
@@ -124,7 +125,7 @@ def _examples(
 
 def _example(
     line: Line,
-    row: Mapping[str, Any],
+    row: AnyMapping,
     columns: tuple[str, ...],
     numbers: DocumentNumbers,
 ) -> Example:

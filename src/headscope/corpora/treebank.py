@@ -13,6 +13,7 @@ from conllu.parser import DEFAULT_FIELDS, parse_dict_value, parse_id_value, pars
 
 from headscope.core.counts import plural
 from headscope.core.kinds import is_tuple
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.example import Example, Unmatched, mentions, withheld
@@ -193,7 +194,7 @@ def _sentence(
             raise fail(line, f"expected {_COLUMNS} columns parted by tabs, found {columns}")
         if line.text.lstrip().startswith("#"):
             raise fail(line, "expected a comment at the start of its line, found one after white space")
-    both: list[tuple[dict[str, Any], Line]] = []
+    both: list[tuple[AnyDict, Line]] = []
     for line in lines:
         try:
             both.append((_parse(line.text), line))
@@ -257,7 +258,7 @@ def _sentence(
 
 
 def _check_ranges(
-    both: Sequence[tuple[Mapping[str, Any], Line]], count: int, fail: Callable[[Line, str], CorpusError]
+    both: Sequence[tuple[AnyMapping, Line]], count: int, fail: Callable[[Line, str], CorpusError]
 ) -> None:
     """Raise where what a multiword token spans is no range of words, or begins in another one."""
     before = (0, "-", 0)
@@ -274,7 +275,7 @@ def _check_ranges(
         before = span
 
 
-def _entities(tokens: Sequence[Mapping[str, Any]]) -> list[tuple[int, int, str]]:
+def _entities(tokens: Sequence[AnyMapping]) -> list[tuple[int, int, str]]:
     """What ``Entity=`` says, and of which words: from which up to which."""
     entities: list[tuple[int, int, str]] = []
     for token in tokens:
@@ -288,7 +289,7 @@ def _entities(tokens: Sequence[Mapping[str, Any]]) -> list[tuple[int, int, str]]
     return entities
 
 
-def _spaces(tokens: Sequence[Mapping[str, Any]], *, stated: bool) -> list[bool] | None:
+def _spaces(tokens: Sequence[AnyMapping], *, stated: bool) -> list[bool] | None:
     """Whether white space follows each word; None where nothing says so, neither a text nor SpaceAfter=No."""
     spaces: list[bool] = []
     last, after = 0, True
@@ -312,9 +313,9 @@ _VALUES: Mapping[str, Callable[[str], Any]] = {  # the same few stand in most li
 }
 
 
-def _parse(line: str) -> dict[str, Any]:
+def _parse(line: str) -> AnyDict:
     """The columns of a line, by name; those without anything but white space say ``_``."""
-    token: dict[str, Any] = dict(zip(DEFAULT_FIELDS, line.split("\t"), strict=True))
+    token: AnyDict = dict(zip(DEFAULT_FIELDS, line.split("\t"), strict=True))
     for name, column in token.items():
         column = column.strip() or "_"
         token[name] = _VALUES[name](column) if name in _VALUES else column
@@ -368,7 +369,7 @@ def _pairs(block: list[Line], state: _TreebankState) -> Example:
 
 def tree_of(
     words: list[str], heads: list[int], relations: list[str], fail: Callable[[str], CorpusError]
-) -> Mapping[str, Any]:
+) -> AnyMapping:
     """The fields of an example with a tree; `heads` count from 1, and the root's is 0."""
     rows = _WordRows(words, heads, relations, [])
     _check_tree(rows, lambda number, message: fail(f"word {number + 1}: {message}"))
@@ -404,7 +405,7 @@ def _check_tree(rows: _WordRows, fail: Callable[[int, str], CorpusError]) -> Non
         below.update(path)
 
 
-def _on_surface(example: Example, tokens: Sequence[Mapping[str, Any]]) -> Example:
+def _on_surface(example: Example, tokens: Sequence[AnyMapping]) -> Example:
     """The same sentence with each multiword token as one word."""
     assert example.words is not None
     above = example.heads or [-1] * len(example.words)

@@ -24,6 +24,7 @@ from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import recording, route
 from headscope.core.arrays import Singles
 from headscope.core.lazy import module
+from headscope.core.types import AnyDict
 from headscope.errors import HeadscopeError, RefusedError
 from headscope.models import Model
 from headscope.views.wire import LayerTensors
@@ -200,7 +201,7 @@ def _cut(exported: Any, records: Sequence[AttentionRecord], inputs: list[str], *
     """The segments of an exported graph whose outputs are what is said, and of each call its tensors."""
     onnx = module("onnx")
     graph = exported.graph
-    made: dict[str, Any] = {name: node for node in graph.node for name in node.output}
+    made: AnyDict = {name: node for node in graph.node for name in node.output}
     outputs = [output.name for output in graph.output]
     layers: list[LayerTensors] = []
     at = 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from torch import Tensor
@@ -17,6 +17,7 @@ from headscope.attention.stream import Reader, Who
 from headscope.core.heads import Head
 from headscope.core.terms import REST, SIDES, split
 from headscope.core.tokens import Tokens
+from headscope.core.types import AnyMapping
 from headscope.errors import InputError
 from headscope.views.payload import ReadsInfo, WriterInfo
 from headscope.views.widget import whole_number
@@ -39,7 +40,7 @@ class AskedLine(NamedTuple):
     key: int | None = None
 
 
-def asked_line(asked: Mapping[str, Any], parts: Sequence[Collection[str]]) -> tuple[int, str, AskedLine]:
+def asked_line(asked: AnyMapping, parts: Sequence[Collection[str]]) -> tuple[int, str, AskedLine]:
     """Of a question why a line is there: the input, its part and the line. Raises `InputError` for none of `parts`."""
     place, part = whole_number(asked, "input"), str(asked.get("part"))[:40]
     if not 0 <= place < len(parts) or part not in parts[place]:

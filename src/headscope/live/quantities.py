@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from torch import Tensor
 from headscope.attention.neurons import capture_with_neurons
 from headscope.attention.objective import called, natural
 from headscope.attention.one import gradients, prepare
+from headscope.core.types import AnyMapping
 from headscope.errors import HeadscopeError, InputError
 from headscope.models import Model
 from headscope.views.inputs import Input
@@ -33,7 +34,7 @@ class Origin:
 
     model: Model
     text: Any
-    given: Mapping[str, Any]
+    given: AnyMapping
     objective: Callable[[Any], Tensor] | None = None
 
     def compute(self, name: str) -> Computed:

@@ -11,7 +11,7 @@ import json
 import os
 import secrets
 import socket
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 from urllib.parse import SplitResult, urlsplit
@@ -23,6 +23,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from headscope.core.failures import reason
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.errors import InputError
 from headscope.live.session import Live, fault
 from headscope.views.page import page
@@ -31,7 +32,7 @@ from headscope.views.wire import LivePayload
 _HEAD = 4
 
 
-def pack(content: Mapping[str, Any], buffers: Sequence[bytes] = ()) -> bytes:
+def pack(content: AnyMapping, buffers: Sequence[bytes] = ()) -> bytes:
     r"""A frame. The JSON has the key ``lengths``: of the buffers, in bytes.
 
     >>> pack({"kind": "arrays"}, [b"ab"])
@@ -43,7 +44,7 @@ def pack(content: Mapping[str, Any], buffers: Sequence[bytes] = ()) -> bytes:
     return b"".join([len(text).to_bytes(_HEAD, "little"), text, *buffers])
 
 
-def unpack(frame: bytes) -> dict[str, Any]:
+def unpack(frame: bytes) -> AnyDict:
     """What a page asks: a frame without buffers. Raises `InputError` for anything else."""
     size = int.from_bytes(frame[:_HEAD], "little")
     if len(frame) < _HEAD or len(frame) != _HEAD + size:
@@ -54,7 +55,7 @@ def unpack(frame: bytes) -> dict[str, Any]:
         raise InputError("frame: expected JSON") from None
     if not isinstance(message, dict):
         raise InputError(f"frame: expected an object, found {type(message).__name__}")
-    return cast("dict[str, Any]", message)
+    return cast("AnyDict", message)
 
 
 def _refuse(_: str) -> None:
@@ -146,7 +147,7 @@ class _Page:
 
     def __init__(self, websocket: WebSocket, live: Live, pool: ThreadPoolExecutor) -> None:
         self._websocket, self._live, self._pool = websocket, live, pool
-        self._waiting: list[dict[str, Any]] = []
+        self._waiting: list[AnyDict] = []
         self._come = asyncio.Event()
         self._stopped = False
 
@@ -170,13 +171,13 @@ class _Page:
         while True:
             self._take(await self._frame())
 
-    async def _frame(self) -> dict[str, Any]:
+    async def _frame(self) -> AnyDict:
         message = await self._websocket.receive()
         if message["type"] == "websocket.disconnect":
             raise WebSocketDisconnect(message.get("code", 1000))
         return unpack(message.get("bytes") or b"")
 
-    def _take(self, asked: dict[str, Any]) -> None:
+    def _take(self, asked: AnyDict) -> None:
         if asked.get("kind") == "stop":
             self._stopped = True
             return
@@ -204,7 +205,7 @@ class _Page:
             frame = await loop.run_in_executor(self._pool, self._answer, asked)
             await self._websocket.send_bytes(frame)
 
-    def _answer(self, asked: dict[str, Any]) -> bytes:
+    def _answer(self, asked: AnyDict) -> bytes:
         """The frame of an answer; that of what is wrong with one that cannot be sent."""
         try:
             return pack(*self._live.answer(asked, lambda: self._stopped))

@@ -26,6 +26,7 @@ from headscope.core.heads import Head
 from headscope.core.link import AnyLinks
 from headscope.core.maps import AttentionMaps
 from headscope.core.neurons import Neurons
+from headscope.core.types import AnyMapping
 from headscope.core.validation import expect, validated
 from headscope.errors import InputError
 from headscope.live.lines import Lines, asked_line
@@ -62,7 +63,7 @@ def view(
     target: str | None = None,
     image: Any = None,
     audio: Audio | None = None,
-    inputs: Mapping[str, Any] | None = None,
+    inputs: AnyMapping | None = None,
     neurons: bool | None = None,
     quantities: str | Sequence[str] | Mapping[str, By] | None = None,
     objective: Callable[[Any], Tensor] | None = None,
@@ -231,7 +232,7 @@ def neuron_view(
     return view(model, text, **options)
 
 
-def check_keywords(keywords: Mapping[str, Any]) -> None:
+def check_keywords(keywords: AnyMapping) -> None:
     """Raise `InputError` for a keyword that is no key of the state, with those that are."""
     options = [
         name
@@ -246,7 +247,7 @@ def check_keywords(keywords: Mapping[str, Any]) -> None:
             raise InputError(f"view: no keyword {key!r}{hint} (allowed: {', '.join(allowed)})")
 
 
-def _why(origins: Sequence[Origin], shown: Sequence[Input], asked: Mapping[str, Any]) -> ReadsInfo:
+def _why(origins: Sequence[Origin], shown: Sequence[Input], asked: AnyMapping) -> ReadsInfo:
     """Why a line is there that a widget asks about."""
     place, part, line = asked_line(asked, [one.parts for one in shown[: len(origins)]])
     return _lines(origins[place], part, line.head.layer).why(line)
@@ -257,7 +258,7 @@ def _lines(origin: Origin, part: str, layer: int) -> Lines:
     return Lines(Reader(origin.model, ready), axes, ready, part, layer)
 
 
-def _reads(origin: Origin, one: Input, state: Mapping[str, Any]) -> dict[str, list[ReadsInfo]]:
+def _reads(origin: Origin, one: Input, state: AnyMapping) -> dict[str, list[ReadsInfo]]:
     """Why lines of the open heads are there."""
     layer, heads = state.get("layer"), state.get("heads")
     if layer is None or heads is None:
@@ -285,7 +286,7 @@ class _Asked:
 
     neurons: bool | None
     quantities: Sequence[str] | Mapping[str, By] | None
-    state: Mapping[str, Any]
+    state: AnyMapping
 
     @property
     def given(self) -> dict[str, By]:

@@ -20,6 +20,7 @@ from headscope.core.heads import Head
 from headscope.core.kinds import is_list_or_tuple, is_mapping
 from headscope.core.lazy import module
 from headscope.core.saving import replacing
+from headscope.core.types import AnyDict, AnyMapping, AnyPath
 from headscope.errors import InputError
 from headscope.measures.columns import column
 from headscope.measures.files import netcdf
@@ -83,7 +84,7 @@ def dataset(
     by: By = "token",
     causal: bool = False,
     over: str = "pieces",
-    meta: Mapping[str, Any] | None = None,
+    meta: AnyMapping | None = None,
 ) -> xr.Dataset:
     """Figures over ``(layer, head)``: a measure ``m`` has ``m``, and beside it what is named after it.
 
@@ -112,7 +113,7 @@ def dataset(
     value, error, chance = sums.value(), sums.error(), sums.by_chance()
     effective, skewness = sums.effective(), sums.skewness()
     there = np.isfinite(sums.s[0])
-    variables: dict[str, Any] = {}
+    variables: AnyDict = {}
     for place, measure in enumerate(measures):
         if measure.name in absent:
             continue
@@ -152,15 +153,15 @@ def _chance(values: Floats) -> tuple[tuple[str, ...], Floats]:
     return (("layer",), values[:, 0]) if alike.all() else (("layer", "head"), values)
 
 
-def _corpus(sums: Sums, counts: Mapping[str, int]) -> dict[str, Any]:
+def _corpus(sums: Sums, counts: Mapping[str, int]) -> AnyDict:
     known = ("documents", "examples", "tokens", "words", "split_words")
-    totals: dict[str, Any] = {name: sums.counts.get(name, 0) for name in known}
+    totals: AnyDict = {name: sums.counts.get(name, 0) for name in known}
     total = max(1, totals["tokens"])
     split = totals["split_words"] / totals["words"] if totals["words"] else None
     return {**totals, "split_words": split, "shares": {name: count / total for name, count in counts.items()}}
 
 
-def description(dataset: xr.Dataset) -> dict[str, Any]:
+def description(dataset: xr.Dataset) -> AnyDict:
     """What made a dataset: its model, corpus, options and versions; empty where it does not say.
 
     Raises `InputError` where ``attrs["meta"]`` is not JSON.
@@ -173,7 +174,7 @@ def description(dataset: xr.Dataset) -> dict[str, Any]:
     return dict(meta) if is_mapping(meta) else {}
 
 
-def unseen(meta: Mapping[str, Any]) -> str:
+def unseen(meta: AnyMapping) -> str:
     """What of the layers of a result's models has no attention map, in sentences; empty where there is nothing.
 
     `meta` is its description, or that of maps.
@@ -195,7 +196,7 @@ def unseen(meta: Mapping[str, Any]) -> str:
     )
 
 
-def describe(meta: Mapping[str, Any]) -> dict[str, str]:
+def describe(meta: AnyMapping) -> dict[str, str]:
     """The attributes of a dataset from which `description` reads `meta`."""
     return {"meta": json.dumps(meta, ensure_ascii=False)}
 
@@ -343,9 +344,7 @@ def of_heads(dataset: xr.Dataset) -> pd.DataFrame:
     return pd.DataFrame({"layer": layers, "head": heads, "paper": papers(layers, heads)})
 
 
-def write(
-    dataset: xr.Dataset, path: str | os.PathLike[str], rows: Callable[[xr.Dataset], pd.DataFrame] = table
-) -> None:
+def write(dataset: xr.Dataset, path: AnyPath, rows: Callable[[xr.Dataset], pd.DataFrame] = table) -> None:
     """Write figures in the format that the suffix names: the tidy table, or the dataset itself as ``.nc``.
 
     `rows` makes the tidy table. The file is written whole or not at all: one that is there already stays good
@@ -360,7 +359,7 @@ def write(
         netcdf(dataset, place)
 
 
-def write_table(rows: pd.DataFrame, path: str | os.PathLike[str], note: str = "") -> None:
+def write_table(rows: pd.DataFrame, path: AnyPath, note: str = "") -> None:
     """Write a tidy table as ``.parquet``, ``.csv``, ``.json`` or ``.tex`` (LaTeX). Raises as `write` does.
 
     A cell of text that begins as a formula (``= + - @``) has a quote mark before it in ``.csv``, so that no spreadsheet
@@ -380,7 +379,7 @@ MOST_BYTES = 1_000_000_000
 """Bytes of the arrays of a .nc file at most: a few of its own can say that there are terabytes."""
 
 
-def read(path: str | os.PathLike[str]) -> xr.Dataset:
+def read(path: AnyPath) -> xr.Dataset:
     """A dataset that `write` wrote as ``.nc``. Raises `InputError` for anything else."""
     place = Path(path)
     check_suffix(place, (".nc",))  # the other formats hold the tidy table only
@@ -399,7 +398,7 @@ def read(path: str | os.PathLike[str]) -> xr.Dataset:
     raise InputError(f"{place}: expected figures of at most {MOST_BYTES:,} bytes, found {figures.nbytes:,}")
 
 
-def check_suffix(path: str | os.PathLike[str], allowed: Sequence[str] = ()) -> None:
+def check_suffix(path: AnyPath, allowed: Sequence[str] = ()) -> None:
     """Raise `InputError` where no format has the path's suffix (by default the formats of `write`), or where the
     libraries that write it are not installed.
     """

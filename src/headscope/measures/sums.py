@@ -21,6 +21,7 @@ import numpy as np
 
 from headscope.core.arrays import Arrays, Floats, quiet
 from headscope.core.tokens import Tokens, is_space
+from headscope.core.types import AnyDict
 from headscope.errors import InputError
 from headscope.statistics import jackknife
 
@@ -103,7 +104,7 @@ class Ratios:
         s, *more, n = (
             np.full_like(array, -0.0) for array in arrays
         )  # -0.0 + x is x, the sign of zero included
-        sums: dict[str, Any] = {**dict.fromkeys(cls.cubes, s), **dict(zip(cls.more, more, strict=True))}
+        sums: AnyDict = {**dict.fromkeys(cls.cubes, s), **dict(zip(cls.more, more, strict=True))}
         sums |= {"s": s, "ss": s, "sn": s, "n": n, "nn": n, "documents": n}
         return cls(**labels, **sums)
 
@@ -242,7 +243,7 @@ class Ratios:
         return (*_SUMS, *cls.cubes, *cls.more)
 
     @classmethod
-    def named(cls, arrays: Arrays) -> dict[str, Any]:
+    def named(cls, arrays: Arrays) -> AnyDict:
         """The labels from their arrays."""
         return {name: tuple(map(str, arrays[name])) for name in cls.labels}
 
@@ -367,7 +368,7 @@ class Sums(Skewed):
             return total.chance / total.n
 
     @classmethod
-    def named(cls, arrays: Arrays) -> dict[str, Any]:
+    def named(cls, arrays: Arrays) -> AnyDict:
         """The labels from their arrays."""
         measures, layers = tuple(map(str, arrays["measures"])), tuple(map(int, arrays["layers"]))
         return {"measures": measures, "layers": layers, "by": cast(By, str(arrays["by"][0]))}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.measures.dataset import describe, papers
 from headscope.measures.dataset import of_heads as of_heads
 from headscope.measures.measure import Measure
@@ -17,10 +18,10 @@ AXES = ("measure", "layer", "head")
 
 
 def labelled(
-    variables: Mapping[str, Any],
+    variables: AnyMapping,
     measures: Sequence[Measure],
     layers: Sequence[int],
-    meta: Mapping[str, Any],
+    meta: AnyMapping,
     **coords: Sequence[str],
 ) -> xr.Dataset:
     """Label arrays with what they are over.
@@ -32,10 +33,10 @@ def labelled(
         meta: what made the figures (`headscope.measures.dataset.description`).
         **coords: further axes.
     """
-    known: dict[str, Any] = {
+    known: AnyDict = {
         name: (AXES, value) if isinstance(value, np.ndarray) else value for name, value in variables.items()
     }
-    labels: dict[str, Any] = {
+    labels: AnyDict = {
         **coords,
         "measure": [measure.name for measure in measures],
         "layer": list(layers),

@@ -18,6 +18,7 @@ from torch import nn
 
 from headscope.core.lazy import NO_DOCSTRINGS
 from headscope.core.lazy import module as library
+from headscope.core.types import AnyMapping, AnyPath
 from headscope.errors import HeadscopeError, ModelError
 from headscope.models.revision import name_and_revision
 
@@ -97,7 +98,7 @@ def _first(error: BaseException) -> str:
 CONFIG = "adapter_config.json"
 
 
-def located(adapter: str | os.PathLike[str]) -> tuple[str, str | None]:
+def located(adapter: AnyPath) -> tuple[str, str | None]:
     """The folder of an adapter, or its hub name with the revision behind an @.
 
     Raises `ModelError` where there is none.
@@ -116,7 +117,7 @@ def located(adapter: str | os.PathLike[str]) -> tuple[str, str | None]:
     return name_and_revision(name)
 
 
-def called(adapter: str | os.PathLike[str]) -> str:
+def called(adapter: AnyPath) -> str:
     """What to call an adapter: of a folder its own name."""
     name = os.fspath(adapter)
     path = Path(name).expanduser()
@@ -148,7 +149,7 @@ _TASKS = {
 
 
 @contextmanager
-def _opened(adapter: str | os.PathLike[str]) -> Generator[tuple[Any, Any, str, dict[str, str]]]:
+def _opened(adapter: AnyPath) -> Generator[tuple[Any, Any, str, dict[str, str]]]:
     """peft, the configuration of an adapter, where it lies and its revision; what fails within it is one line."""
     where, revision = located(adapter)
     options = {} if revision is None else {"revision": revision}
@@ -159,7 +160,7 @@ def _opened(adapter: str | os.PathLike[str]) -> Generator[tuple[Any, Any, str, d
         yield peft, peft.PeftConfig.from_pretrained(where, **options), where, options
 
 
-def wanted(adapter: str | os.PathLike[str]) -> AdapterModel:
+def wanted(adapter: AnyPath) -> AdapterModel:
     """The model that an adapter was trained on: by its task, or by the class that peft wrote down.
 
     Raises `ModelError` where there is no such adapter, or it cannot be read.
@@ -172,7 +173,7 @@ def wanted(adapter: str | os.PathLike[str]) -> AdapterModel:
         kind: Any = getattr(transformers, _TASKS.get(task, mapping.get("base_model_class", "")), None)
         if config.is_prompt_learning or not (Path(where) / "adapter_model.safetensors").is_file():
             return AdapterModel(kind)
-        weights: Mapping[str, Any] = peft.load_peft_weights(where, device="cpu", **options)
+        weights: AnyMapping = peft.load_peft_weights(where, device="cpu", **options)
     given = {_plain(name): tuple(value.shape) for name, value in weights.items() if "lora_" not in name}
     heads = [
         shape[0]
@@ -182,7 +183,7 @@ def wanted(adapter: str | os.PathLike[str]) -> AdapterModel:
     return AdapterModel(kind, heads[0] if len(heads) == 1 else None, frozenset(given))
 
 
-def merged(module: nn.Module, adapter: str | os.PathLike[str], base: str) -> nn.Module:
+def merged(module: nn.Module, adapter: AnyPath, base: str) -> nn.Module:
     """The module with an adapter added to its weights, in place: a plain module again, no larger than before.
 
     Args:

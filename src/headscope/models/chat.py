@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple, cast
 
 from headscope.core.conversations import CALLS, content, spoken
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.errors import InputError
 
 ROLES = ("system", "user", "assistant", "tool")
@@ -48,7 +49,7 @@ class Rendered:
         spans: of each message's content in it.
     """
 
-    def __init__(self, tokenizer: Any, messages: Sequence[Mapping[str, Any]], **given: Any) -> None:
+    def __init__(self, tokenizer: Any, messages: Sequence[AnyMapping], **given: Any) -> None:
         self._turns, self._tokenizer, self._given = _checked(messages), tokenizer, given
         self._name = str(getattr(tokenizer, "name_or_path", "") or type(tokenizer).__name__)
         if not tokenizer.chat_template:
@@ -99,7 +100,7 @@ class Rendered:
             raise InputError(f"messages: the chat template of {name} writes other text after other messages")
         return spans
 
-    def _around(self, turns: Sequence[Mapping[str, Any]]) -> list[str]:
+    def _around(self, turns: Sequence[AnyMapping]) -> list[str]:
         """What stands around the contents, and between these texts the numbers of their messages."""
         sign = self._sign
         marked = [
@@ -108,7 +109,7 @@ class Rendered:
         ]
         return re.split(f"{sign}(\\d+){sign}", self._write(marked))
 
-    def _write(self, turns: Sequence[Mapping[str, Any]], **given: Any) -> str:
+    def _write(self, turns: Sequence[AnyMapping], **given: Any) -> str:
         from jinja2.exceptions import TemplateError
 
         try:
@@ -170,7 +171,7 @@ class _RefusedError(InputError):
     """The template does not take the messages."""
 
 
-def answered(tokenizer: Any, messages: Sequence[Mapping[str, Any]], **given: Any) -> str:
+def answered(tokenizer: Any, messages: Sequence[AnyMapping], **given: Any) -> str:
     """The last message as the template has the model write it: what it says, or its calls of tools.
 
     Raises `InputError` where calls are not written right behind the prompt.
@@ -188,7 +189,7 @@ def answered(tokenizer: Any, messages: Sequence[Mapping[str, Any]], **given: Any
     return rendered.text[len(before) : min(stops, default=None)].rstrip()
 
 
-def _with_texts(turn: dict[str, Any]) -> dict[str, Any]:
+def _with_texts(turn: AnyDict) -> AnyDict:
     """The same with the arguments of calls as JSON, as some templates take them (DeepSeek's)."""
     turn = copy.deepcopy(turn)
     for call in turn.get("tool_calls", ()):
@@ -199,7 +200,7 @@ def _with_texts(turn: dict[str, Any]) -> dict[str, Any]:
 def _other(value: Any, sign: str) -> Any:
     """The same with other texts; what types are stays, as templates ask for them."""
     if isinstance(value, Mapping):
-        items = cast("Mapping[str, Any]", value).items()
+        items = cast("AnyMapping", value).items()
         return {key: one if key == "type" else _other(one, sign) for key, one in items}
     if isinstance(value, list):
         return [_other(one, sign) for one in cast("list[Any]", value)]
@@ -217,10 +218,10 @@ def _alike(one: str, other: str) -> int:
     return next((at for at, (left, right) in pairs if left != right), min(len(one), len(other)))
 
 
-def _checked(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _checked(messages: Sequence[AnyMapping]) -> list[AnyDict]:
     if not messages:
         raise InputError("messages: expected at least one message, found none")
-    messages = cast("list[Mapping[str, Any]]", spoken(messages, "messages", InputError))
+    messages = cast("list[AnyMapping]", spoken(messages, "messages", InputError))
     for number, message in enumerate(messages):
         if not isinstance(message, Mapping) or not {"role", "content"} <= set(message):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InputError(f"messages[{number}]: expected {{'role': …, 'content': …}}, found {message!r}")

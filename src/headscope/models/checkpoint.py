@@ -15,6 +15,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
+from headscope.core.types import AnyMapping
 from headscope.errors import ModelError
 from headscope.models.within import modules_of
 
@@ -64,7 +65,7 @@ def within(folder: Path, missing: Collection[str]) -> tuple[str, dict[str, Tenso
     path = folder / "pytorch_model.bin"
     if not path.is_file():
         return None
-    held = cast("Mapping[str, Any]", torch.load(path, map_location="cpu", weights_only=True, mmap=True))
+    held = cast("AnyMapping", torch.load(path, map_location="cpu", weights_only=True, mmap=True))
     entries: list[tuple[str, dict[str, Tensor]]] = []
     for entry, weights in held.items():
         if not isinstance(weights, Mapping) or not all(

@@ -38,6 +38,7 @@ from headscope.core.arrays import Ints
 from headscope.core.bytelevel import is_raw
 from headscope.core.failures import reason
 from headscope.core.tokens import Tokens
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.errors import InputError
 from headscope.models.chat import Rendered
 from headscope.models.pieces import (
@@ -186,7 +187,7 @@ def from_ids(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int], written: Se
 
 def chat(
     tokenizer: PreTrainedTokenizerBase,
-    messages: Sequence[Mapping[str, Any]],
+    messages: Sequence[AnyMapping],
     *,
     add_generation_prompt: bool = False,
     **given: Any,
@@ -275,7 +276,7 @@ def collate(batch: Sequence[Tokens], pad_id: int) -> dict[str, Ints]:
     for row, tokens in enumerate(batch):
         if tokens.ids is None:
             raise InputError(f"batch[{row}]: expected tokens with ids, found pieces only")
-        given: dict[str, Any] = {
+        given: AnyDict = {
             "input_ids": tokens.ids,
             "attention_mask": 1,
             "token_type_ids": tokens.type_ids,
@@ -492,7 +493,7 @@ def _check_unicode(name: str, text: str) -> None:
 
 def _texts(given: Sequence[Text]) -> dict[str, str]:
     """Text A, and B, by name. Raises `InputError` for one that cannot be read."""
-    texts: dict[str, Any] = dict(zip(("text", "pair"), given, strict=False))
+    texts: AnyDict = dict(zip(("text", "pair"), given, strict=False))
     for name, value in texts.items():
         _check_text(name, value)
     return texts

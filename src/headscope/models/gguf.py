@@ -11,6 +11,7 @@ import torch
 
 from headscope.core.failures import warn
 from headscope.core.lazy import module
+from headscope.core.types import AnyDict
 from headscope.errors import ModelError
 
 _BLOCK = re.compile(r"\bblk\.(\d+)\.")
@@ -74,10 +75,10 @@ def read(path: Path) -> tuple[Any, Any]:
     for library in ("gguf", "accelerate"):
         module(library)
     hub: Any = transformers
-    where: dict[str, Any] = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
+    where: AnyDict = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
     where["trust_remote_code"] = False
     config = hub.AutoConfig.from_pretrained(**where)
-    options: dict[str, Any] = {"dtype": torch.float32, "output_loading_info": True}
+    options: AnyDict = {"dtype": torch.float32, "output_loading_info": True}
     if hasattr(hub, "GgufConfig"):  # else weights may stay packed, in kernels of their own
         options["quantization_config"] = hub.GgufConfig(dequantize=True)
     kinds = hub.AutoModelForCausalLM, hub.AutoModelForSeq2SeqLM

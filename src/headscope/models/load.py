@@ -27,6 +27,7 @@ from headscope.core.demo import (
 )
 from headscope.core.failures import warn
 from headscope.core.lazy import module
+from headscope.core.types import AnyDict, AnyMapping, AnyPath
 from headscope.errors import InputError, MissingError, ModelError, RefusedError
 from headscope.models import checkpoint, gguf
 from headscope.models.adapter import CONFIG, AdapterModel, merged, one_line, reachable, wanted
@@ -39,10 +40,10 @@ from headscope.models.within import Loadable, Pipeline, held, self_reading, tune
 def load(
     model: Loadable | Model | None = None,
     *,
-    device: str | torch.device | Mapping[str, Any] | None = None,
+    device: str | torch.device | AnyMapping | None = None,
     dtype: str | torch.dtype | None = None,
     revision: str | None = None,
-    adapter: str | os.PathLike[str] | None = None,
+    adapter: AnyPath | None = None,
     untrained: int | None = None,
     keep: Literal["embeddings"] | None = None,
     init: Literal["architecture", "reset_parameters"] = "architecture",
@@ -109,7 +110,7 @@ def load(
 
 
 def _places(
-    device: str | torch.device | Mapping[str, Any] | None, model: object
+    device: str | torch.device | AnyMapping | None, model: object
 ) -> tuple[str | torch.device | None, Spread | None]:
     """The one device that a model goes to, or else what spreads it over several.
 
@@ -143,7 +144,7 @@ def _gguf_file(model: object) -> Path | None:
     """The .gguf file that is named; None for whatever else is given."""
     if not isinstance(model, str | os.PathLike):
         return None
-    name = os.fspath(cast("str | os.PathLike[str]", model))
+    name = os.fspath(cast("AnyPath", model))
     if name == DEMO_LM and not Path(name).exists():
         return demo_lm_file()
     path = Path(name).expanduser()
@@ -168,7 +169,7 @@ def _converted(file: Path, name: str, dtype: torch.dtype | None, spread: Spread 
 def _given(given: tuple[Any, ...]) -> Model:
     """A module, with what reads its inputs: tokenizer, image processor, feature extractor, or a processor of these."""
     module, *others = given or (None,)
-    readers: dict[str, Any] = {}
+    readers: AnyDict = {}
     for reader in others:
         kind = next((kind for kind, mark in _READERS.items() if hasattr(reader, mark)), None)
         if reader is not None and (kind is None or readers.setdefault(kind, reader) is not reader):
@@ -272,7 +273,7 @@ def _pretrained(
     import transformers
 
     hub: Any = transformers
-    options: dict[str, Any] = {"trust_remote_code": trust_remote_code}
+    options: AnyDict = {"trust_remote_code": trust_remote_code}
     local = Path(where).is_dir()
     if not local:
         reachable(name)
@@ -297,7 +298,7 @@ def _pretrained(
         if getattr(config, "auto_map", None) and trust_remote_code:
             loader = hub.AutoModel
 
-        def read(place: str | Path | None, **more: Any) -> tuple[Any, dict[str, Any]]:
+        def read(place: str | Path | None, **more: Any) -> tuple[Any, AnyDict]:
             verbosity = hub.logging.get_verbosity()
             hub.logging.set_verbosity_error()  # what was not there is said below, in one line
             try:
@@ -339,7 +340,7 @@ def _pretrained(
     return model
 
 
-Spread = str | dict[str, Any]
+Spread = str | AnyDict
 """How a model is spread over devices: transformers' ``device_map``."""
 
 _MOST_LAYERS = 10_000
@@ -366,7 +367,7 @@ def _check_config(config: Any, name: str) -> None:
         )
 
 
-def _reader(kind: str, files: Sequence[str], where: str | Path, name: str, options: dict[str, Any]) -> Any:
+def _reader(kind: str, files: Sequence[str], where: str | Path, name: str, options: AnyDict) -> Any:
     """What reads inputs, by its class of transformers, or None for a model that has none of these files."""
     if not _has(where, *files):
         return None
@@ -410,7 +411,7 @@ def _expect_sentencepiece(name: str) -> None:
         ) from None
 
 
-def _find_processors(model: Model, where: str | Path, name: str, options: dict[str, Any]) -> None:
+def _find_processors(model: Model, where: str | Path, name: str, options: AnyDict) -> None:
     """Give a model of vision what it sees with, where there is something of the kind."""
     if not _has(where, *_PROCESSORS):
         return

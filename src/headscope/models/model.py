@@ -17,6 +17,7 @@ from headscope.core.arrays import Bools
 from headscope.core.audio import Audio
 from headscope.core.failures import warn
 from headscope.core.tokens import Tokens
+from headscope.core.types import AnyMapping
 from headscope.core.validation import Count, validated
 from headscope.errors import InputError, RefusedError
 from headscope.models import encode as _encode
@@ -217,7 +218,7 @@ class Model:
 
     @validated
     def chat(
-        self, messages: Sequence[Mapping[str, Any]], *, add_generation_prompt: bool = False, **given: Any
+        self, messages: Sequence[AnyMapping], *, add_generation_prompt: bool = False, **given: Any
     ) -> Tokens:
         """Tokens of a conversation by the tokenizer's chat template, with classes `system`, `user`, `assistant`.
 

@@ -20,6 +20,7 @@ from headscope.core.failures import reason
 from headscope.core.grid import Grid
 from headscope.core.pictures import picture_of
 from headscope.core.tokens import Picture, Tokens
+from headscope.core.types import AnyMapping
 from headscope.errors import InputError
 from headscope.models.encode import encode
 from headscope.models.perceiver import Perceiver
@@ -133,7 +134,7 @@ def looked(model: Perceiver, image: Any, text: str | None = None) -> Looked:
     return Looked(inputs, tiles[0], with_text(model.tokenizer, mixed, given, text), tiles)
 
 
-def rows_of(inputs: Mapping[str, Any]) -> int:
+def rows_of(inputs: AnyMapping) -> int:
     """How many inputs stand in what a module takes; its scalars tell nothing of that."""
     arrays: dict[str, Tensor] = {name: value for name, value in inputs.items() if isinstance(value, Tensor)}
     names = [name for name in arrays if name not in OF_PICTURES] or list(arrays)
@@ -157,7 +158,7 @@ def _inputs(model: Perceiver, read: Arrays) -> dict[str, Tensor]:
 def both_sides(size: Any) -> tuple[int, int] | None:
     """A height and a width, for which one number may stand; None for what is neither."""
     if isinstance(size, Mapping):
-        named = cast("Mapping[str, Any]", size)
+        named = cast("AnyMapping", size)
         size = (named.get("height"), named.get("width"))
     size = (size, size) if isinstance(size, int) else tuple(size or ())
     pair = len(size) == 2 and all(isinstance(side, int) for side in size)

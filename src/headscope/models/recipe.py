@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
+from headscope.core.types import AnyMapping, AnyPath
 from headscope.models.model import Model
 from headscope.models.weights import named, plain
 
@@ -23,11 +23,11 @@ class Recipe:
         made: what came of them, to tell whether the model was changed since.
     """
 
-    arguments: Mapping[str, Any]
+    arguments: AnyMapping
     made: object = field(repr=False)
 
     @classmethod
-    def of(cls, loaded: Model, model: str | os.PathLike[str] | None, **arguments: Any) -> Recipe:
+    def of(cls, loaded: Model, model: AnyPath | None, **arguments: Any) -> Recipe:
         """The recipe of a model that was just loaded by name; ``main`` becomes the revision that it was."""
         name = None if model is None else full_name(model)
         revision = loaded.revision or ""
@@ -41,7 +41,7 @@ class Recipe:
         return self.made == _state(model)
 
 
-def full_name(name: str | os.PathLike[str]) -> str:
+def full_name(name: AnyPath) -> str:
     """A name as it stands, or the full path of a file or folder that it names."""
     path = Path(name).expanduser()
     return str(path.resolve()) if path.exists() else os.fspath(name)

@@ -7,6 +7,8 @@ from typing import Any, cast
 
 from torch import nn
 
+from headscope.core.types import AnyMapping
+
 
 def grows(config: Any) -> bool:
     """Whether the frequencies follow any length (dynamic scaling), so that positions do not end."""
@@ -32,7 +34,7 @@ def remembered(
     """
     for module in modules:
         kinds: Any = vars(module).get("rope_type")
-        layers = cast("Mapping[str, Any]", kinds) if isinstance(kinds, Mapping) else {"": kinds}
+        layers = cast("AnyMapping", kinds) if isinstance(kinds, Mapping) else {"": kinds}
         for layer, kind in layers.items():
             if "dynamic" in str(kind):
                 yield module, *_memory(module, f"{layer}_" if layer else "")
@@ -54,12 +56,12 @@ def _memory(module: Any, prefix: str) -> tuple[Callable[..., None], Callable[[],
     return forget, remember
 
 
-def _parameters(config: Any) -> list[Mapping[str, Any]]:
+def _parameters(config: Any) -> list[AnyMapping]:
     """Those of a model, or of each kind of its layers."""
-    given: Mapping[str, Any] = getattr(config, "rope_parameters", None) or {}
+    given: AnyMapping = getattr(config, "rope_parameters", None) or {}
     return [one for one in (given, *given.values()) if isinstance(one, Mapping)]
 
 
-def _dynamic(parameters: Mapping[str, Any]) -> bool:
+def _dynamic(parameters: AnyMapping) -> bool:
     """Whether the frequencies follow the length; HunYuan's ``alpha`` fixes them."""
     return "dynamic" in str(parameters.get("rope_type")) and not parameters.get("alpha")

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from headscope.core.lazy import module as library
+from headscope.core.types import AnyDict
 from headscope.errors import InputError, RefusedError, RunError
 from headscope.models.within import modules_of
 
@@ -152,9 +153,7 @@ def packed(module: nn.Module) -> str | None:
     config: Any = getattr(getattr(module, "config", None), "quantization_config", None)
     if config is not None:
         attribute: Any = getattr(config, "quant_method", None)
-        method: Any = (
-            cast("dict[str, Any]", config).get("quant_method") if isinstance(config, dict) else attribute
-        )
+        method: Any = cast("AnyDict", config).get("quant_method") if isinstance(config, dict) else attribute
         return str(getattr(method, "value", method))
     for value in module.parameters():
         if _is_packed(value):

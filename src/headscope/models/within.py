@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import copy
 import inspect
-import os
 from collections.abc import Iterator
 from typing import Any, Protocol, cast, runtime_checkable
 
 from torch import nn
 
+from headscope.core.types import AnyPath
 from headscope.errors import InputError
 
 _WRAPPED = ("_orig_mod", "module", "_checkpoint_wrapped_module")
@@ -23,7 +23,7 @@ class Pipeline(Protocol):
     model: Any
 
 
-Loadable = str | os.PathLike[str] | nn.Module | tuple[nn.Module, Any] | tuple[nn.Module, Any, Any] | Pipeline
+Loadable = AnyPath | nn.Module | tuple[nn.Module, Any] | tuple[nn.Module, Any, Any] | Pipeline
 """What `headscope.load` makes a model of."""
 
 

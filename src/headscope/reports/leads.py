@@ -12,6 +12,7 @@ import xarray as xr
 
 from headscope.analyses.measure.figure import measured, plain
 from headscope.core.heads import Head
+from headscope.core.types import AnyDict
 from headscope.views import blocks
 from headscope.views.blocks import (
     Block,
@@ -88,7 +89,7 @@ def _dots(about: str | None, tables: Sequence[TableBlock]) -> list[Block]:
     values, points = table["values"], list[tuple[str, float, Any, str, Any]]()
     first = values.get("candidates", [None])[0]
     for row, reason in zip_longest(zip(*values.values(), strict=True), table["reasons"]):
-        of: dict[str, Any] = dict(zip(values, row, strict=True))
+        of: AnyDict = dict(zip(values, row, strict=True))
         link = "" if of.get("layer") is None else str(Head(of["layer"], of["head"]))
         title = str(of.get("meaning") or of[name]).strip() if name else link
         other = of.get("units", "share") != "share" or (link and of.get("candidates") != first)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
@@ -13,6 +13,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from headscope.core.heads import Head
+from headscope.core.types import AnyMapping
 from headscope.errors import InputError
 from headscope.measures.dataset import (
     count_of,
@@ -255,7 +256,7 @@ def _example(
     return payload, blobs
 
 
-def _model(model: Mapping[str, Any], layers: int, heads: int) -> ModelInfo:
+def _model(model: AnyMapping, layers: int, heads: int) -> ModelInfo:
     return ModelInfo(
         name=_text(model.get("name")) or "the model",
         layers=model.get("layers") or layers,
@@ -268,7 +269,7 @@ def _model(model: Mapping[str, Any], layers: int, heads: int) -> ModelInfo:
     )
 
 
-def _corpus(corpus: Mapping[str, Any]) -> CorpusInfo:
+def _corpus(corpus: AnyMapping) -> CorpusInfo:
     return CorpusInfo(
         kind=corpus.get("kind", "text"),
         name=_text(corpus.get("name")) or "",
@@ -287,5 +288,5 @@ def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _texts(values: Mapping[str, Any]) -> dict[str, str]:
+def _texts(values: AnyMapping) -> dict[str, str]:
     return {key: _text(value) or "" for key, value in values.items()}

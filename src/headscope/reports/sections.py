@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -10,6 +10,7 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 
 from headscope.analyses.clusters import alike
 from headscope.core.counts import plural
+from headscope.core.types import AnyMapping
 from headscope.reports.payload import MeasureInfo
 from headscope.views import blocks
 from headscope.views.blobs import Blobs
@@ -67,7 +68,7 @@ class Failed(Section):
         )
 
 
-def absent(reasons: Mapping[str, Any]) -> list[Section]:
+def absent(reasons: AnyMapping) -> list[Section]:
     """Measures that do not apply to this model or corpus, and why; no section where all apply."""
     if not reasons:
         return []

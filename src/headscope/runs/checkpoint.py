@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +22,7 @@ from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 from headscope.core.arrays import Arrays
 from headscope.core.failures import warn
 from headscope.core.kinds import is_list, is_mapping
+from headscope.core.types import AnyDict, AnyMapping, AnyPath
 from headscope.errors import InputError, RunError
 from headscope.runs.read import ReadBlocks
 from headscope.runs.safefile import BrokenFileError, apart, decode, naming, write
@@ -138,13 +139,13 @@ class Folder(Generic[S]):
 
     def __init__(
         self,
-        path: str | os.PathLike[str],
-        identity: Mapping[str, Any],
+        path: AnyPath,
+        identity: AnyMapping,
         load: Callable[[Arrays], S],
         *,
         shard: Shard | None = None,
         span: int = 1,
-        circumstances: Mapping[str, Any] | None = None,
+        circumstances: AnyMapping | None = None,
         every: float = EVERY,
         stays: bool = True,
     ) -> None:
@@ -154,7 +155,7 @@ class Folder(Generic[S]):
         self._circumstances = _plain(circumstances or {})
         self._load, self._every, self._stays = load, every, stays
         self._expected: dict[int, tuple[str, str]] = {}
-        self._latest: tuple[Path, Outcome[S], dict[str, Any]] | None = None
+        self._latest: tuple[Path, Outcome[S], AnyDict] | None = None
         self._written = time.monotonic()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -269,7 +270,7 @@ class Folder(Generic[S]):
                 self._read(file)
                 break
 
-    def _read(self, file: Path) -> tuple[Outcome[S], dict[str, Any]]:
+    def _read(self, file: Path) -> tuple[Outcome[S], AnyDict]:
         try:
             data = file.read_bytes()
         except OSError as error:
@@ -299,7 +300,7 @@ def remove_abandoned(folders: Iterable[Path]) -> None:
                 shutil.rmtree(folder)
 
 
-def restored(arrays: Arrays, described: Mapping[str, Any], load: Callable[[Arrays], S]) -> Outcome[S]:
+def restored(arrays: Arrays, described: AnyMapping, load: Callable[[Arrays], S]) -> Outcome[S]:
     """What a decoded checkpoint holds."""
     failures = tuple(Failure(*failure) for failure in described["failures"])
     return Outcome(

@@ -6,12 +6,11 @@ with the smallest hashes are kept, which are a sample of all.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from heapq import nsmallest
-from typing import Any
 
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.corpora import Example
 from headscope.corpora.example import feed, spelled_out
 
@@ -97,13 +96,13 @@ class SeenDocuments:
             "(corpora.distinct, --distinct: take them once)"
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> AnyDict:
         """All of it as JSON."""
         self._prune()
         return {"whole": self.ended, "times": list(self.times.items()), "ends": self.ends, "last": self.last}
 
     @classmethod
-    def from_json(cls, given: Mapping[str, Any] | None) -> SeenDocuments:
+    def from_json(cls, given: AnyMapping | None) -> SeenDocuments:
         """What `to_json` gave; none of what an earlier release has kept."""
         if given is None:
             return cls()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-from collections.abc import Mapping
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, cast
@@ -15,6 +14,7 @@ import torch
 import transformers
 
 import headscope
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.models import Model
 from headscope.models.weights import stored
 
@@ -50,11 +50,11 @@ def reading(model: Model) -> str | None:
 @lru_cache(maxsize=4)
 def _rules(written: str) -> str:
     """What a fast tokenizer says of itself, but for how the last call padded and cut."""
-    rules: dict[str, Any] = json.loads(written)
+    rules: AnyDict = json.loads(written)
     return _sorted({name: rule for name, rule in rules.items() if name not in ("padding", "truncation")})
 
 
-def _sorted(rules: Mapping[str, Any]) -> str:
+def _sorted(rules: AnyMapping) -> str:
     return json.dumps(rules, sort_keys=True)
 
 
@@ -94,7 +94,7 @@ def installed() -> dict[str, str]:
     return {**versions(), "headscope's code": digest.hexdigest()[:16]}
 
 
-def about_model(model: Model) -> dict[str, Any]:
+def about_model(model: Model) -> AnyDict:
     """What descriptions and checkpoints say of a model."""
     return {
         "name": model.name,
@@ -107,16 +107,16 @@ def about_model(model: Model) -> dict[str, Any]:
     }
 
 
-def identity(model: Model, kind: str, device: str) -> dict[str, Any]:
+def identity(model: Model, kind: str, device: str) -> AnyDict:
     """Which run it is, but for its corpus and options: its kind, and the model with what makes its inputs."""
     libraries = {name: version for name, version in versions().items() if name != "python"}
     about = {**about_model(model), "device": device, "weights": weights(model), "reading": reading(model)}
     return {"kind": kind, "model": about, "versions": libraries}
 
 
-def circumstances(device: torch.device) -> dict[str, Any]:
+def circumstances(device: torch.device) -> AnyDict:
     """What may move the last digits of what runs on a device, in this process and thread."""
-    description: dict[str, Any] = {
+    description: AnyDict = {
         "machine": platform.machine(),
         "instructions": torch.backends.cpu.get_cpu_capability(),
         "threads": torch.get_num_threads(),

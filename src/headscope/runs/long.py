@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import tempfile
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -13,7 +12,7 @@ from datetime import UTC, datetime
 from functools import cached_property, partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Generic
+from typing import Generic
 
 import xarray as xr
 
@@ -21,6 +20,7 @@ from headscope.core.arrays import Arrays
 from headscope.core.counts import plural
 from headscope.core.failures import warn
 from headscope.core.saving import check_place
+from headscope.core.types import AnyDict, AnyMapping, AnyPath
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError, RunError
 from headscope.measures.dataset import check_suffix
@@ -48,7 +48,7 @@ _HIDDEN = ".headscope-"  # what folders of a shard's checkpoints are called whil
 
 Batches = Iterable[Sequence[Example]]
 Work = Callable[[Batches, Callable[[int], None], Collection[int]], S]
-Figures = Callable[[S, dict[str, Any], Mapping[str, Any]], xr.Dataset]
+Figures = Callable[[S, AnyDict, AnyMapping], xr.Dataset]
 
 
 def _nothing(_: object) -> None: ...
@@ -77,7 +77,7 @@ class Kind(Generic[S]):
     noun: str = "input"
     grows: tuple[int, int | None] = (0, None)
 
-    def merge(self, parts: Sequence[str | os.PathLike[str]]) -> xr.Dataset:
+    def merge(self, parts: Sequence[AnyPath]) -> xr.Dataset:
         """The figures of a whole corpus from the parts of all its shards; see `headscope.merge`."""
         started = time.monotonic()
         outcome, about = merge_parts(parts, self.name, self.load)
@@ -91,12 +91,10 @@ class Kind(Generic[S]):
             warn(note)
         return self.dataset(outcome, meta, about, started)
 
-    def dataset(
-        self, outcome: Outcome[S], meta: Mapping[str, Any], about: Mapping[str, Any], started: float
-    ) -> xr.Dataset:
+    def dataset(self, outcome: Outcome[S], meta: AnyMapping, about: AnyMapping, started: float) -> xr.Dataset:
         """The dataset of some blocks; one without figures for a shard that has none."""
         seconds = round(time.monotonic() - started, 3)
-        described: dict[str, Any] = {**meta, "command": COMMAND.get(), "created": _now(), "seconds": seconds}
+        described: AnyDict = {**meta, "command": COMMAND.get(), "created": _now(), "seconds": seconds}
         if described.get("options", {}).get("skip_failures"):
             failures = [failure._asdict() for failure in outcome.failures]
             described["failures"] = {"count": len(failures), "inputs": failures}
@@ -135,9 +133,9 @@ class Run(Generic[S]):
     corpus: Corpus | Iterable[Example]
     block: Work[S]
     options: RunOptions
-    decides: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    identity: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    about: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    decides: AnyMapping = field(default_factory=AnyDict)
+    identity: AnyMapping = field(default_factory=AnyDict)
+    about: AnyMapping = field(default_factory=AnyDict)
     inputs: InputsOf | None = None
     notes: Callable[[], Mapping[str, Sequence[str]]] = dict
     tell: Callable[[Mapping[str, Told]], None] = _nothing
@@ -249,7 +247,7 @@ class Run(Generic[S]):
         return reader_for(self.model, inputs, self.notes, batch_size=self.options.batch_size, size=size)
 
     @property
-    def _decides(self) -> dict[str, Any]:
+    def _decides(self) -> AnyDict:
         """What decides about the figures, as it is described."""
         pack = self.corpus.pack if isinstance(self.corpus, Corpus) else None
         options = {"limit": self.options.limit, "batch_size": self.options.batch_size, "pack": pack}
@@ -278,7 +276,7 @@ class Run(Generic[S]):
         )
         return stack.enter_context(folder)
 
-    def _description(self, reduced: Reduced[S], workers: Engine, watched: Inputs) -> dict[str, Any]:
+    def _description(self, reduced: Reduced[S], workers: Engine, watched: Inputs) -> AnyDict:
         """The description of the run."""
         description = {**described(self.model, self.corpus, watched), "options": self._decides}
         if workers.remote:
@@ -290,14 +288,14 @@ class Run(Generic[S]):
         return description
 
 
-def hidden_folder(part: str | os.PathLike[str], stack: ExitStack) -> str:
+def hidden_folder(part: AnyPath, stack: ExitStack) -> str:
     """A folder of checkpoints that nobody asked for, beside a shard's part, for as long as the stack is open."""
     parent = Path(part).resolve().parent
     remove_abandoned(parent.glob(f"{_HIDDEN}*"))
     return stack.enter_context(tempfile.TemporaryDirectory(prefix=_HIDDEN, dir=parent))
 
 
-def shard_of(shard: str | None, part: str | os.PathLike[str] | None) -> Shard | None:
+def shard_of(shard: str | None, part: AnyPath | None) -> Shard | None:
     """The shard that was asked for. Raises `InputError` for one without a part, or a part that cannot be written."""
     if (shard is None) != (part is None):
         raise InputError("shard: give a file for its part with it, and a part only with a shard")
@@ -374,18 +372,16 @@ def _left_out(
     return Outcome(None, tuple(failures))
 
 
-def described(
-    model: Model, corpus: Corpus | Iterable[Example], inputs: Inputs | None = None
-) -> dict[str, Any]:
+def described(model: Model, corpus: Corpus | Iterable[Example], inputs: Inputs | None = None) -> AnyDict:
     """What made the figures, but for the run itself; `inputs` are those that were read of the corpus.
 
     Warns of the inputs that were left out.
     """
-    named: dict[str, Any] = {"name": corpus_name(corpus)}
+    named: AnyDict = {"name": corpus_name(corpus)}
     if inputs is not None:
         named |= inputs.counts()
     about = {**about_model(model), "device": str(model.device)}
-    description: dict[str, Any] = {"model": about, "corpus": named, "versions": versions(), "created": _now()}
+    description: AnyDict = {"model": about, "corpus": named, "versions": versions(), "created": _now()}
     if isinstance(corpus, Corpus):
         corpus.tell()
         counts = {"cuts": corpus.counts.cuts, "empty": corpus.counts.empty, "left_out": corpus.left_out}
@@ -395,7 +391,7 @@ def described(
     return description
 
 
-def _with_read(meta: Mapping[str, Any], read: ReadBlocks) -> dict[str, Any]:
+def _with_read(meta: AnyMapping, read: ReadBlocks) -> AnyDict:
     """A description, of what reading other blocks has told."""
     counted = {"pieces": read.pieces, "unknown": read.unknown, "identical": read.documents.identical()[0]}
     corpus = {**meta["corpus"], **counted}

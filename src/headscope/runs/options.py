@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
+from headscope.core.types import AnyPath
 from headscope.core.validation import Count
 
 
@@ -30,9 +30,9 @@ class RunOptions:
 
     batch_size: Count = 32
     limit: Count | None = None
-    resume: str | os.PathLike[str] | None = None
+    resume: AnyPath | None = None
     shard: str | None = None
-    part: str | os.PathLike[str] | None = None
+    part: AnyPath | None = None
     skip_failures: bool = False
     engine: Any = None
     progress: bool = False

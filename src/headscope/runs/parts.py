@@ -8,7 +8,7 @@ the very additions that one run makes. It reads one span at a time. Needs no tor
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -20,6 +20,7 @@ import xarray as xr
 from headscope.core.arrays import Arrays
 from headscope.core.lazy import module
 from headscope.core.saving import replacing
+from headscope.core.types import AnyDict, AnyMapping, AnyPath
 from headscope.errors import InputError
 from headscope.measures.files import netcdf
 from headscope.runs.checkpoint import Folder, Outcome, S, difference, restored
@@ -28,11 +29,11 @@ from headscope.runs.safefile import decode, encode, naming
 
 
 def write_part(
-    path: str | os.PathLike[str],
+    path: AnyPath,
     figures: xr.Dataset,
     folder: Folder[S],
     reduced: Reduced[S],
-    about: Mapping[str, Any],
+    about: AnyMapping,
 ) -> None:
     """Write what a shard found.
 
@@ -66,8 +67,8 @@ def write_part(
 
 
 def merge_parts(
-    paths: Sequence[str | os.PathLike[str]], kind: str, load: Callable[[Arrays], S]
-) -> tuple[Outcome[S], Mapping[str, Any]]:
+    paths: Sequence[AnyPath], kind: str, load: Callable[[Arrays], S]
+) -> tuple[Outcome[S], AnyMapping]:
     """Add up the spans of all parts of one run, in their order; the order of `paths` does not matter.
 
     Args:
@@ -117,7 +118,7 @@ def merge_parts(
     return outcome, first.header["about"]
 
 
-def kind_of(path: str | os.PathLike[str]) -> str:
+def kind_of(path: AnyPath) -> str:
     """Of which kind of run a part is, such as ``measure``. Raises `InputError` for a file that is broken or no part."""
     with _opened(os.fspath(path)) as part:
         return str(part.header["identity"].get("kind"))
@@ -127,7 +128,7 @@ def kind_of(path: str | os.PathLike[str]) -> str:
 class _ShardPart:
     path: str
     group: Any
-    header: dict[str, Any]
+    header: AnyDict
 
     @property
     def spans(self) -> list[int]:

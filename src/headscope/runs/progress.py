@@ -12,6 +12,7 @@ from tqdm import tqdm
 
 from headscope.core.counts import plural
 from headscope.core.notebook import in_notebook
+from headscope.core.types import AnyDict
 from headscope.corpora import Corpus
 
 T = TypeVar("T")
@@ -80,7 +81,7 @@ class Progress:
 def bar(corpus: object, limit: int | None, shown: bool, title: str = "measuring") -> Generator[Progress]:
     """A bar by inputs where a limit is known, else by the bytes of the files."""
     size = corpus.size_hint() if isinstance(corpus, Corpus) and limit is None else None
-    unit: dict[str, Any] = {"unit": "B", "unit_scale": True} if size else {"unit": " inputs"}
+    unit: AnyDict = {"unit": "B", "unit_scale": True} if size else {"unit": " inputs"}
     with bar_of(shown, total=size or limit, desc=title, **unit) as meter:
         yield Progress(meter, corpus if size and isinstance(corpus, Corpus) else None, title)
 

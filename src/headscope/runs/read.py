@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from headscope.core.failures import KEPT
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.corpora import Counts
 from headscope.errors import CorpusError
 from headscope.runs.identical import SeenDocuments
@@ -89,12 +90,12 @@ class ReadBlocks:
         """The first inputs that were left out, as errors."""
         return [CorpusError(*error) for error in self.broken]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> AnyDict:
         """All of it as JSON."""
         return {**asdict(self), "documents": self.documents.to_json()}
 
     @classmethod
-    def from_json(cls, given: Mapping[str, Any]) -> ReadBlocks:
+    def from_json(cls, given: AnyMapping) -> ReadBlocks:
         """What `to_json` gave."""
         return cls(
             given["inputs"],

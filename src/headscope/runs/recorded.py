@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import headscope
 from headscope.attention.qkfile import open_qk as open_qk
 from headscope.attention.recorded import Recorded
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.core.validation import validated
 from headscope.errors import InputError
 from headscope.measures.choose import choose
@@ -46,7 +47,7 @@ def measure_qk(
             f"measures: expected those of attention weights, found {other[0]}, which needs the model"
         )
     total: Sums | None = None
-    meta: dict[str, Any] = {}
+    meta: AnyDict = {}
     causal = False
     for place, one in enumerate([recorded] if isinstance(recorded, Recorded) else recorded):
         sums = sums_of(one, chosen, place)
@@ -58,7 +59,7 @@ def measure_qk(
 
 
 def figures(
-    sums: Sums, measures: Sequence[Measure], *, causal: bool = True, meta: Mapping[str, Any] | None = None
+    sums: Sums, measures: Sequence[Measure], *, causal: bool = True, meta: AnyMapping | None = None
 ) -> xr.Dataset:
     """The figures of sums (`sums_of`), added up over inputs."""
     model = {"layers": len(sums.layers), "heads": sums.s.shape[2], "causal": causal}

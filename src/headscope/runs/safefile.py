@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -15,6 +15,7 @@ import safetensors.numpy
 from headscope.core.arrays import Arrays
 from headscope.core.failures import reason
 from headscope.core.saving import replacing
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.errors import InputError
 
 FORMAT = "headscope.checkpoint/4"
@@ -30,12 +31,12 @@ class FormatError(InputError):
     """A file of another version of headscope."""
 
 
-def encode(arrays: Arrays, described: Mapping[str, Any]) -> bytes:
+def encode(arrays: Arrays, described: AnyMapping) -> bytes:
     """Arrays and a description as the bytes of a safetensors file, with a checksum over all of them."""
     return b"".join(_parts(arrays, described))
 
 
-def write(file: Path, arrays: Arrays, described: Mapping[str, Any]) -> None:
+def write(file: Path, arrays: Arrays, described: AnyMapping) -> None:
     """Write what `encode` gives, whole or not at all, and see it safe on disk.
 
     Raises `RunError` or `InputError` where that fails.
@@ -53,7 +54,7 @@ def apart(expected: str, actual: str) -> str:
     return f"{expected[:size]}, found {actual[:size]}"
 
 
-def _parts(arrays: Arrays, described: Mapping[str, Any]) -> tuple[memoryview, bytes, memoryview]:
+def _parts(arrays: Arrays, described: AnyMapping) -> tuple[memoryview, bytes, memoryview]:
     """What is before the checksum, this itself, and what is behind it."""
     strings = {name: array.tolist() for name, array in arrays.items() if array.dtype.kind == "U"}
     text = json.dumps({**described, "strings": strings})
@@ -70,7 +71,7 @@ def _place(data: bytes | memoryview) -> int:
     return head.find(b'"sha256":"') + 10
 
 
-def decode(data: bytes, where: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+def decode(data: bytes, where: str) -> tuple[dict[str, np.ndarray], AnyDict]:
     """The arrays and the description. Raises `BrokenFileError` or `FormatError`, which begins with `where`."""
     if not data:
         raise BrokenFileError(f"{where}: expected a checkpoint ({FORMAT}), found an empty file")
@@ -99,7 +100,7 @@ def decode(data: bytes, where: str) -> tuple[dict[str, np.ndarray], dict[str, An
         raise BrokenFileError(f"{where}: expected the checksum {apart(stated, actual)}")
     with naming(where):
         arrays = dict(safetensors.numpy.load(data))
-        described: dict[str, Any] = json.loads(metadata["description"])
+        described: AnyDict = json.loads(metadata["description"])
         arrays.update({name: np.array(value, np.str_) for name, value in described.pop("strings").items()})
     return arrays, described
 

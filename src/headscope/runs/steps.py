@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.core.arrays import Arrays
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.models import Model
 from headscope.runs.checkpoint import Folder, Outcome, SentBlock
 from headscope.runs.engines import engine_of
@@ -90,7 +91,7 @@ class Steps(Generic[T]):
         kind: Kind[StepRows],
         model: Model,
         items: Sequence[T],
-        asked: Mapping[str, Any],
+        asked: AnyMapping,
         options: RunOptions,
         *,
         digest: Callable[[T], object],
@@ -105,7 +106,7 @@ class Steps(Generic[T]):
         options = self._options
         self._shard = shard_of(options.shard, options.part)
         self._workers = self._stack.enter_context(engine_of(options.engine))
-        self._run: dict[str, Any] = {}
+        self._run: AnyDict = {}
         if options.resume is not None or options.part is not None:
             device = self._workers.device(self._model).type
             self._run = {**identity(self._model, self._kind.name, device), "options": dict(self._asked)}
@@ -166,7 +167,7 @@ class Steps(Generic[T]):
         self._last = folder, reduced
         self.rows = () if reduced.outcome.sums is None else reduced.outcome.sums.rows
 
-    def result(self, meta: Mapping[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
+    def result(self, meta: AnyMapping, about: AnyMapping) -> xr.Dataset:
         """The figures when the last pass has ended; of a shard a description, and its part is written.
 
         Args:

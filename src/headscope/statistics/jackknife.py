@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from headscope.core.arrays import AnyFloats, Bools, Floats, quiet
 from headscope.core.lazy import module
+from headscope.core.types import AnyDict
 
 LEAST = 5.0
 """Effective documents that an interval and a test need."""
@@ -150,7 +151,7 @@ def interval(
 ENDS = ("", "_low", "_high")
 
 
-def ends(name: str, value: Any, interval: tuple[Any, Any]) -> dict[str, Any]:
+def ends(name: str, value: Any, interval: tuple[Any, Any]) -> AnyDict:
     """A figure and the ends of its interval, as ``name``, ``name_low`` and ``name_high``."""
     return {name + end: figure for end, figure in zip(ENDS, (value, *interval), strict=True)}
 

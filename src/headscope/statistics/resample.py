@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from headscope.core.arrays import AnyFloats, Arrays, Bools, Bytes, Floats, Ints, Singles
+from headscope.core.types import AnyDict
 from headscope.statistics import jackknife
 
 _CLUSTERS = 50_000
@@ -348,7 +349,7 @@ class HitRatios:
         gains = [over(right[:, [place]], size[:, [place]]) for place in range(right.shape[1])]
         return gains[int(self.value[others].argmax())], np.max([gain.above() for gain in gains], 0)
 
-    def chosen(self, heads: slice, rules: slice) -> dict[str, Any]:
+    def chosen(self, heads: slice, rules: slice) -> AnyDict:
         """What choosing the best of some predictors gives, and how much more than the best of some others, by name."""
         best = self.best(heads)
         gain, p = self.gain(best, rules)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NotRequired, TypedDict
@@ -15,6 +14,7 @@ import numpy.typing as npt
 from headscope.core.arrays import Floats
 from headscope.core.heads import Head
 from headscope.core.saving import PICTURES, check_place, replacing
+from headscope.core.types import AnyDict, AnyMapping, AnyPath
 from headscope.errors import InputError
 from headscope.measures.dataset import check_suffix
 from headscope.views.blobs import Blobs
@@ -137,7 +137,7 @@ class Figure:
     charts: Sequence[Chart]
     caption: str
     about: str
-    meta: Mapping[str, Any]
+    meta: AnyMapping
     across: int = 1
     theme: Theme = "light"
     width: Width = "page"
@@ -166,7 +166,7 @@ class Figure:
             kind, payload, Blobs(), width=self.width, dots=dots, title=self.title or "", about=about
         )
 
-    def save(self, path: str | os.PathLike[str], *, dots: float = 300.0) -> Path:
+    def save(self, path: AnyPath, *, dots: float = 300.0) -> Path:
         """Write it as ``.svg``, ``.pdf`` or ``.png`` (so many `dots` an inch), and return its path.
 
         Raises `InputError` for another suffix and where nothing can be written.
@@ -188,12 +188,12 @@ class Figure:
         return self.picture("png", dots=160.0)
 
 
-def meta_of(dataset: Any) -> dict[str, Any]:
+def meta_of(dataset: Any) -> AnyDict:
     """The description of the run that made a dataset."""
     return json.loads(dataset.attrs.get("meta", "{}"))
 
 
-def model_name(model: Mapping[str, Any]) -> str:
+def model_name(model: AnyMapping) -> str:
     """The last part of a model's name."""
     return str(model["name"]).rstrip("/").split("/")[-1]
 

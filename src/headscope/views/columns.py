@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from headscope.core.arrays import AnyFloats, Bools, Singles
 from headscope.core.tokens import Kind, Tokens
+from headscope.core.types import AnyMapping
 from headscope.measures.choose import choose, row_statistic
 from headscope.measures.dataset import measure_names
 from headscope.measures.measure import mask
@@ -96,7 +97,7 @@ def from_corpus(
     columns: list[HeadColumn] = []
     for name in measure_names(measures):
         values = every[name].transpose("layer", "head").values
-        attrs = cast(Mapping[str, Any], measures[name].attrs)
+        attrs = cast(AnyMapping, measures[name].attrs)
         columns.append(
             HeadColumn(
                 f"corpus:{name}",

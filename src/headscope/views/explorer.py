@@ -19,6 +19,7 @@ from headscope.core.lazy import module
 from headscope.core.maps import AttentionMaps
 from headscope.core.neurons import Neurons
 from headscope.core.tokens import Tokens
+from headscope.core.types import AnyMapping
 from headscope.errors import InputError, ShapeError
 from headscope.measures.dataset import unseen
 from headscope.views import fold, highlights
@@ -84,7 +85,7 @@ def explorer_payload(
     title: str | None = None,
     model: str | None = None,
     measures: xr.Dataset | None = None,
-    state: Mapping[str, Any] | None = None,
+    state: AnyMapping | None = None,
     exact: bool = False,
     include_layers: Sequence[int] | None = None,
     include_heads: Sequence[int] | None = None,
@@ -162,7 +163,7 @@ def explorer_payload(
 
 
 def explorer_page(
-    inputs: Sequence[Input], *, state: Mapping[str, Any] | None = None, **options: Unpack[ExplorerOptions]
+    inputs: Sequence[Input], *, state: AnyMapping | None = None, **options: Unpack[ExplorerOptions]
 ) -> str:
     """The explorer as HTML that needs nothing else; arguments as for `explorer_payload`."""
     return views_page([explorer_payload(inputs, state=state, **options)])
@@ -563,7 +564,7 @@ def _title(name: str, shown: Sequence[InputInfo]) -> str:
 def _model_name(one: Input) -> str | None:
     name = one.first.meta.get("model")
     if isinstance(name, Mapping):
-        name = cast(Mapping[str, Any], name).get("name")
+        name = cast(AnyMapping, name).get("name")
     return str(name) if name else None
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any, cast
 
+from headscope.core.types import AnyMapping
 from headscope.errors import RunError
 
 _GARBLING = re.compile(
@@ -49,7 +50,7 @@ def cleaned(value: Any) -> Any:
         items = cast("list[Any]", value)
         return items if _NUMBERS.issuperset(map(type, items)) else [*map(cleaned, items)]
     if isinstance(value, Mapping):
-        given = cast("Mapping[str, Any]", value)
+        given = cast("AnyMapping", value)
         return {key: one if key in _RAW else cleaned(one) for key, one in given.items()}
     return value
 
@@ -81,7 +82,7 @@ def policy(scripts: str = "script-src 'none'", more: str = "") -> str:
 
 
 def page(
-    payload: Mapping[str, Any],
+    payload: AnyMapping,
     blobs: Mapping[str, str],
     *,
     bundle: str,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from headscope.core.heads import Head
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.views.blobs import Blobs
 from headscope.views.explorer import Input
 from headscope.views.payload import Part, Reason, SectionInfo
@@ -84,7 +85,7 @@ def records(table: Any, exact: Collection[str] = ()) -> list[Any]:
     ]
 
 
-def not_measured(meta: Mapping[str, Any], begin: str) -> list[str]:
+def not_measured(meta: AnyMapping, begin: str) -> list[str]:
     """A note on the measures that have no figures, and why; none where all have some."""
     why = [f"{name} ({reason})" for name, reason in meta.get("absent", {}).items()]
     return [f"{begin}: {'; '.join(why)}."] if why else []
@@ -101,7 +102,7 @@ class SideBySide:
 
     first: Input
     second: Input
-    state: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    state: AnyMapping = field(default_factory=AnyDict)
 
 
 def number(value: Any) -> float | None:

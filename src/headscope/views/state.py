@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, cast, get_type_hints
 
 import numpy as np
 
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.core.validation import Count, Expected, Number, expect
 from headscope.errors import InputError
 from headscope.views.payload import AxisInfo, ExplorerState, InputInfo, MeasureColumn, PartInfo
@@ -18,17 +19,17 @@ _HINTS = get_type_hints(ExplorerState, include_extras=True)
 STATE: Mapping[str, str] = {key: hint.__metadata__[0].takes for key, hint in _HINTS.items()}
 """The keys of a state, and what each takes."""
 
-DEFAULTS: Mapping[str, Any] = {key: hint.__metadata__[0].default for key, hint in _HINTS.items()}
+DEFAULTS: AnyMapping = {key: hint.__metadata__[0].default for key, hint in _HINTS.items()}
 """What a state says where it says nothing: part "" is the first of an input, layer −1 and heads [] are telling ones."""
 
 
-def check_state(state: Mapping[str, Any] | None, inputs: Sequence[InputInfo]) -> ExplorerState:
+def check_state(state: AnyMapping | None, inputs: Sequence[InputInfo]) -> ExplorerState:
     """A state that these inputs can show, as plain JSON values.
 
     Raises:
         InputError: an unknown key or a value that cannot be shown; the message names the allowed ones.
     """
-    values: dict[str, Any] = {}
+    values: AnyDict = {}
     for key, value in (state or {}).items():
         if key not in STATE:
             near = difflib.get_close_matches(key, STATE, 1)

@@ -21,6 +21,7 @@ from typing import Any, Literal, cast
 import headscope
 from headscope.core.failures import warn
 from headscope.core.lazy import module
+from headscope.core.types import AnyMapping
 from headscope.errors import InputError, RunError
 from headscope.views.blobs import Blobs, lettered
 from headscope.views.page import cleaned
@@ -44,7 +45,7 @@ _started_in: list[int] = []
 """The process that has started the engine: one that is forked from it has none of its threads."""
 
 
-def drawn(payload: Mapping[str, Any], blobs: Blobs, *, width: Width = "page", title: str | None = "") -> str:
+def drawn(payload: AnyMapping, blobs: Blobs, *, width: Width = "page", title: str | None = "") -> str:
     """What a payload's state shows as SVG, its text real text.
 
     Args:
@@ -78,7 +79,7 @@ def drawn(payload: Mapping[str, Any], blobs: Blobs, *, width: Width = "page", ti
 
 def picture(
     kind: Kind,
-    payload: Mapping[str, Any],
+    payload: AnyMapping,
     blobs: Blobs,
     *,
     width: Width = "page",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import html
 import json
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -19,6 +18,7 @@ import numpy as np
 from headscope.core.arrays import AnyFloats
 from headscope.core.lazy import module
 from headscope.core.saving import PAGES, check_place, replacing
+from headscope.core.types import AnyDict, AnyMapping, AnyPath
 from headscope.core.validation import validated
 from headscope.errors import InputError, MissingError
 from headscope.views.blobs import Blobs
@@ -101,9 +101,7 @@ class Showable(ABC):
         return views_page([(self.payload, self.blobs)])
 
     @validated
-    def save(
-        self, path: str | os.PathLike[str], *, width: Width = "page", dots: float = 300.0, title: bool = True
-    ) -> Path:
+    def save(self, path: AnyPath, *, width: Width = "page", dots: float = 300.0, title: bool = True) -> Path:
         """Write a page (.html) or a picture (.svg, .pdf, .png) of what is shown now, and return its path.
 
         Args:
@@ -130,13 +128,13 @@ class Showable(ABC):
         return path
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
-        data: dict[str, Any] = {"text/plain": repr(self)}
+        data: AnyDict = {"text/plain": repr(self)}
         # Without what draws it, still the rest.
         with suppress(InputError):
             data["image/png"] = notebook_picture(self)
         try:
             bundle: Any = self.widget()._repr_mimebundle_()  # data, or data and metadata
-            kinds = cast(Mapping[str, Any], bundle[0] if isinstance(bundle, tuple) else bundle)
+            kinds = cast(AnyMapping, bundle[0] if isinstance(bundle, tuple) else bundle)
             data |= {kind: value for kind, value in kinds.items() if kind != "text/plain"}
         except MissingError:  # no anywidget
             # GitHub takes HTML before pictures, and leaves frames and styles out.
@@ -163,10 +161,10 @@ class View(Showable):
     def __init__(
         self,
         inputs: Sequence[Input],
-        state: Mapping[str, Any] | None = None,
+        state: AnyMapping | None = None,
         *,
         compute: Callable[[str], Sequence[Computed]] | None = None,
-        explain: Callable[[Mapping[str, Any]], ReadsInfo] | None = None,
+        explain: Callable[[AnyMapping], ReadsInfo] | None = None,
         **options: Unpack[ExplorerOptions],
     ) -> None:
         """Arguments as for `headscope.views.explorer.explorer_payload`; raises what it raises.
@@ -185,14 +183,14 @@ class View(Showable):
         self._include = {name: options.get(name) for name in ("include_layers", "include_heads")}
         self._widget: Any = None
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> AnyDict:
         """A view as it is copied and pickled: as it stands now, and without the model behind it, as a saved page is."""
         payload = {name: value for name, value in self.payload.items() if name != "explains"}
         payload["offers"] = [offer for offer in self._payload["offers"] if self._has(offer["name"])]
         return {**vars(self), "_payload": payload, "_compute": None, "explain": None, "_widget": None}
 
     @property
-    def state(self) -> dict[str, Any]:
+    def state(self) -> AnyDict:
         """What is shown now: it follows the clicks in a widget, and can be given back as arguments.
 
         >>> view = headscope.head_view(maps, layer=2)            # doctest: +SKIP
@@ -202,7 +200,7 @@ class View(Showable):
         return {key: _plain(value) for key, value in state.items() if key != SENT}
 
     @state.setter
-    def state(self, state: Mapping[str, Any]) -> None:
+    def state(self, state: AnyMapping) -> None:
         name = state.get("quantity", "weights")
         if self._compute is not None and not self._has(name) and self._offers(name):
             self.add(name)
@@ -288,14 +286,14 @@ class View(Showable):
         before = set(self.blobs.buffers)
         for place, computed in enumerate(self._compute(name)):
             self.inputs[place] = one = with_quantity(self.inputs[place], name, computed)
-            options: dict[str, Any] = {"values": computed.values, **self._include}
+            options: AnyDict = {"values": computed.values, **self._include}
             added += add_quantity(self._payload, self.blobs, place, one, name, **options)
         names = [key for key in self.blobs.buffers if key not in before]
         if self._widget is not None:
             send_added(self._widget, added, self.blobs, names)
         return added, names
 
-    def answer(self, asked: Mapping[str, Any]) -> Answer:
+    def answer(self, asked: AnyMapping) -> Answer:
         """The answer to a question of a widget: exact values, an array, a matrix per pair, or why a line is there."""
         name, explain = str(asked.get("name"))[:40], self.explain
 
@@ -346,7 +344,7 @@ def notebook_picture(view: Showable) -> str:
     return base64.b64encode(file.getvalue()).decode("ascii")
 
 
-def display_to_keep(data: Mapping[str, Any], kept: str | None = None) -> None:
+def display_to_keep(data: AnyMapping, kept: str | None = None) -> None:
     """Show a widget in a notebook, and beside it what is `kept` for when its kernel is gone: by default its picture."""
     from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
@@ -370,7 +368,7 @@ def reopened(shown: str) -> str:
     )
 
 
-def _image(data: Mapping[str, Any], size: str = "") -> str:
+def _image(data: AnyMapping, size: str = "") -> str:
     """The picture of an output. A place that leaves styles out shows it in `size`."""
     style = "width:auto;height:auto;max-width:100%"
     png = data.get("image/png")

@@ -21,7 +21,7 @@ What the widget and the kernel say to each other (see docs/protocol.md):
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from hashlib import sha256
 from importlib import import_module
@@ -31,6 +31,7 @@ import numpy as np
 
 from headscope.core.arrays import AnyFloats
 from headscope.core.failures import out_of_memory, reason
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.errors import HeadscopeError, InputError, MissingError
 from headscope.views import highlights
 from headscope.views.blobs import ArrayRef, Blobs
@@ -41,10 +42,10 @@ from headscope.views.sources import SimilarPayload, SourcesPayload
 SENT = "sent"
 """The key of the widget's state that is not the explorer's."""
 
-Asked = Mapping[str, Any]
+Asked = AnyMapping
 """A question of a page, with its kind and its number."""
 
-Answer = tuple[Mapping[str, Any], list[bytes]]
+Answer = tuple[AnyMapping, list[bytes]]
 """A message and its buffers."""
 
 
@@ -135,13 +136,13 @@ def _refs(value: Any) -> Iterator[ArrayRef]:
     if isinstance(value, dict) and "dtype" in value:
         yield cast(ArrayRef, value)
     elif isinstance(value, dict):
-        yield from _refs(list(cast("dict[str, Any]", value).values()))
+        yield from _refs(list(cast("AnyDict", value).values()))
     elif isinstance(value, list):
         for item in cast("list[Any]", value):
             yield from _refs(item)
 
 
-def whole_number(asked: Mapping[str, Any], name: str) -> int:
+def whole_number(asked: AnyMapping, name: str) -> int:
     """The number that a question has under a name. Raises `InputError` for another value."""
     value = asked.get(name)
     if type(value) is not int:
@@ -149,7 +150,7 @@ def whole_number(asked: Mapping[str, Any], name: str) -> int:
     return value
 
 
-def number_of(asked: Mapping[str, Any]) -> int:
+def number_of(asked: AnyMapping) -> int:
     """The number of a question, for its answer; 0 where it has none."""
     number = asked.get("id")
     return number if type(number) is int else 0

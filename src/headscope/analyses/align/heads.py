@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -19,6 +19,7 @@ from headscope.analyses.result import returns_result
 from headscope.core.arrays import Arrays, Floats, Ints
 from headscope.core.counts import plural
 from headscope.core.heads import Head
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.core.validation import Count
 from headscope.corpora import Corpus, Example
 from headscope.corpora.corpus import leave_out, plain
@@ -39,7 +40,7 @@ MOST = 20
 """Heads that are tried together, at most."""
 
 
-def _figures(sums: StepRows, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
+def _figures(sums: StepRows, meta: AnyDict, about: AnyMapping) -> xr.Dataset:
     off, words = (sum(row[name] for row in sums.rows) for name in ("off", "words"))
     error: Any = off / words
     best, ranked = meta["options"]["best"], about["ranked"]

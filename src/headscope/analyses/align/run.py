@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -18,6 +18,7 @@ from headscope.core.arrays import Ints
 from headscope.core.audio import Audio
 from headscope.core.counts import layers_by_heads
 from headscope.core.heads import AnyHead, Head
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.core.validation import Count, Expected, validated
 from headscope.errors import InputError
 from headscope.models import Model
@@ -95,7 +96,7 @@ def median_width(model: Model) -> int:
     return int(getattr(model.config, "median_filter_width", WIDTH))
 
 
-def description(heads: Sequence[Head], source: str) -> Mapping[str, Any]:
+def description(heads: Sequence[Head], source: str) -> AnyMapping:
     """Which heads align, for what made a result."""
     return {"heads": [list(head) for head in heads], "chosen_by": source}
 
@@ -155,9 +156,9 @@ def align(
     heard = listen(model, sound, words, sorted({head.layer for head in used}))
     weights = heard.heads(used)
     entries = entered(smoothed(weights, median_width(model)).mean(0))
-    rows: list[dict[str, Any]] = []
+    rows: list[AnyDict] = []
     for word, (first, after) in zip(words, heard.rows, strict=True):
-        row: dict[str, Any] = {"word": word.strip(), "start": np.nan, "end": np.nan, "mass": np.nan}
+        row: AnyDict = {"word": word.strip(), "start": np.nan, "end": np.nan, "mass": np.nan}
         if first >= 0:
             start, end = int(entries[first]), int(entries[after])
             mass = weights[:, first:after, start:end].sum(-1, dtype=np.float64).mean()

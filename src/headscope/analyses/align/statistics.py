@@ -18,6 +18,7 @@ import xarray as xr
 
 from headscope.core.arrays import Arrays, Floats, Ints, quiet
 from headscope.core.lazy import module
+from headscope.core.types import AnyDict
 from headscope.measures.dataset import describe, description
 from headscope.measures.tidy import of_heads
 from headscope.statistics import jackknife
@@ -115,7 +116,7 @@ def dataset(
     *,
     clusters: Sequence[int],
     kind: str,
-    meta: dict[str, Any],
+    meta: AnyDict,
 ) -> xr.Dataset:
     """``aligned`` and ``monotonic``, each with ``_se``, ``_low`` and ``_high`` (95 %), and ``error`` in seconds, over
     ``(layer, head)``; ``chance`` and ``monotonic_chance``; and of what ``aligned`` is made, the words that are right,

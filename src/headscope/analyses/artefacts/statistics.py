@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ import xarray as xr
 
 from headscope.core.arrays import Bools, Floats, Ints
 from headscope.core.tokens import Tokens
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.measures.dataset import describe
 from headscope.measures.measure import Measure, mask, pair_measure
 from headscope.measures.perceived import speaking
@@ -154,7 +155,7 @@ def dataset(
     grid: tuple[int, int],
     strengths: Floats,
     cutoff: float,
-    meta: Mapping[str, Any],
+    meta: AnyMapping,
 ) -> xr.Dataset:
     """Label what heads give to artefacts, and what these are.
 
@@ -167,7 +168,7 @@ def dataset(
         cutoff: above (from) which a patch is an artefact.
         meta: what made the result.
     """
-    values: dict[str, Any] = {}
+    values: AnyDict = {}
     heads = heads.closed()
     there = np.isfinite(heads.s[0])
     value, error, chance, documents = heads.value(), heads.error(), heads.by_chance(), heads.effective()
@@ -200,7 +201,7 @@ def dataset(
     values["where"] = ("row", "column"), means[3 + many :].reshape(grid)
     counts, edges = np.histogram(strengths, bins=_bins(strengths))
     values["count"] = "bin", counts
-    coords: dict[str, Any] = {
+    coords: AnyDict = {
         "layer": list(heads.layers),
         "head": np.arange(heads.s.shape[2]),
         "state": list(layers),

@@ -5,7 +5,7 @@ The terms of a logit as a dataset and as a table.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from headscope.attention.one import Text, prepare
 from headscope.attention.residual import LogitTerms, token_id, unembedding, written
 from headscope.core.arrays import of_layers
 from headscope.core.counts import plural
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.core.validation import validated
 from headscope.errors import InputError
 from headscope.measures.dataset import describe, description
@@ -41,7 +42,7 @@ TERMS = {
 """The terms of a logit, and what they are."""
 
 
-def dataset(parts: LogitTerms, pieces: Sequence[str], meta: Mapping[str, Any]) -> xr.Dataset:
+def dataset(parts: LogitTerms, pieces: Sequence[str], meta: AnyMapping) -> xr.Dataset:
     """Label the terms of a logit.
 
     Args:
@@ -50,12 +51,12 @@ def dataset(parts: LogitTerms, pieces: Sequence[str], meta: Mapping[str, Any]) -
         meta: what made them.
     """
     kinds, terms = parts.kinds, parts.terms
-    variables: dict[str, Any] = {"heads": (("layer", "head", "source"), of_layers(parts.heads))}
+    variables: AnyDict = {"heads": (("layer", "head", "source"), of_layers(parts.heads))}
     if not any(kinds):
         terms = {name: value for name, value in terms.items() if name != "mixer"}
     for name, value in terms.items():
         variables[name] = ("layer", value) if np.ndim(value) else ((), value)
-    coords: dict[str, Any] = {"layer": list(parts.layers), "source": np.arange(len(pieces))}
+    coords: AnyDict = {"layer": list(parts.layers), "source": np.arange(len(pieces))}
     coords["piece"] = "source", list(pieces)
     if any(kinds):
         coords["mixer_kind"] = "layer", list(kinds)
@@ -78,7 +79,7 @@ def table(result: xr.Dataset) -> pd.DataFrame:
         "contribution",
         ("layer", "head"),
     )
-    rows: list[dict[str, Any]] = by_head.to_dict("records")
+    rows: list[AnyDict] = by_head.to_dict("records")
     layers = [int(layer) for layer in result["layer"].values]
     for name in TERMS:
         if name != "heads" and name in result:

@@ -31,6 +31,7 @@ from headscope.core.counts import plural
 from headscope.core.heads import Head
 from headscope.core.link import Span
 from headscope.core.maps import AttentionMaps
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.core.validation import Count, Seed, validated
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
@@ -219,12 +220,12 @@ def by_halves(read: Sequence[Sentence], most: int, seed: int) -> Aligned:
 SEPARATION = 24
 """Of contacts: residues that are nearer to each other in the sequence do not count, as in the published rows."""
 
-Made = Iterator[Mapping[str, Any]]
+Made = Iterator[AnyMapping]
 Source = Corpus | Iterable[Example]
 
 
 @cache
-def published() -> Mapping[str, list[dict[str, Any]]]:
+def published() -> Mapping[str, list[AnyDict]]:
     """The published rows of each table, with their source and n."""
     return json.loads((files("headscope.analyses.bench") / "published.json").read_text("utf-8"))
 
@@ -310,7 +311,7 @@ def _aer(model: Model, corpus: Source, *, seed: int, limit: int | None, by: By) 
     yield {"system": f"hidden, layer {' and '.join(layers)}", **_error(hidden)}
 
 
-def _error(one: Aligned) -> dict[str, Any]:
+def _error(one: Aligned) -> AnyDict:
     return {"value": one.aer, "ci_low": one.low, "ci_high": one.high, "n": one.n}
 
 
@@ -381,7 +382,7 @@ def _induction(model: Model, *, seed: int, limit: int | None) -> Made:
     yield _head(rows.loc[rows["value"].idxmax()], "value") | {"n": len(inputs)}
 
 
-def _head(row: Any, score: str) -> dict[str, Any]:
+def _head(row: Any, score: str) -> AnyDict:
     """The best head's row of a table of heads, in per cent."""
     figures = {"value": score, "ci_low": "ci_low", "ci_high": "ci_high"}
     per_cent = {name: 100 * row[of] for name, of in figures.items()}

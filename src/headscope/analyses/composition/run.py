@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import Any, Unpack
+from collections.abc import Iterable
+from typing import Unpack
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from headscope.attention.reading import compared, placed_scores, visible
 from headscope.attention.record import AttentionRecord
 from headscope.core.heads import Head
 from headscope.core.tokens import Tokens
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.corpora import Corpus, Example
 from headscope.errors import RefusedError
 from headscope.models import Model
@@ -84,7 +85,7 @@ def contrasts(record: AttentionRecord, tokens: Tokens, *, causal: bool) -> Tenso
     return torch.cat(numbers)
 
 
-def _figures(sums: Shares, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
+def _figures(sums: Shares, meta: AnyDict, about: AnyMapping) -> xr.Dataset:
     total = sums.closed()
     value, se, skew = total.value(), total.error(), total.skewness()
     value[total.n <= 0] = np.nan  # what a head attends to is not what it scores highest: nothing to share out

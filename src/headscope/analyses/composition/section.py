@@ -24,6 +24,7 @@ from headscope.attention.stream import Reader
 from headscope.core.arrays import Floats
 from headscope.core.counts import plural
 from headscope.core.heads import Head
+from headscope.core.types import AnyMapping
 from headscope.corpora import Example
 from headscope.errors import InputError, RefusedError
 from headscope.live.lines import AskedLine, Lines
@@ -251,7 +252,7 @@ class Composition(Section):
             },
         )
 
-    def _reason(self, place: int, row: Mapping[str, Any], *, reader: bool) -> Reason:
+    def _reason(self, place: int, row: AnyMapping, *, reader: bool) -> Reason:
         name = Head(int(row["layer"]), int(row["head"]))
         says = f"reads {row['writer']} in its {_READ[row['kind']]}" if reader else f"is read by {name}"
         example, pins = (None, (None, None)) if not self.seen else (self.seen[place][0], self.seen[place][1:])
@@ -306,9 +307,7 @@ def _inputs(model: Model) -> list[Example]:
         return repeated_tokens(model, sequences=SEQUENCES)
 
 
-def _seen(
-    study: Study, rows: Sequence[Mapping[str, Any]], inputs: Sequence[Example]
-) -> list[tuple[int, Pin, Pin]]:
+def _seen(study: Study, rows: Sequence[AnyMapping], inputs: Sequence[Example]) -> list[tuple[int, Pin, Pin]]:
     """Of each edge the input on which it is strongest, and where reader and writer are seen there."""
     work, gallery = CompositionWork(study.model), study.gallery
     gallery.room()

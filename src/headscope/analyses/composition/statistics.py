@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import xarray as xr
 from headscope.core.arrays import Floats, quiet
 from headscope.core.heads import Head
 from headscope.core.lazy import module
+from headscope.core.types import AnyMapping
 from headscope.measures.dataset import describe
 from headscope.statistics import jackknife
 from headscope.statistics.jackknife import false_discovery
@@ -48,7 +49,7 @@ _ABOUT = {
 
 
 def dataset(
-    heads: Sequence[Head], value: Floats, se: Floats, skew: Floats, documents: Floats, meta: Mapping[str, Any]
+    heads: Sequence[Head], value: Floats, se: Floats, skew: Floats, documents: Floats, meta: AnyMapping
 ) -> xr.Dataset:
     """Shares with intervals, and what is an edge.
 

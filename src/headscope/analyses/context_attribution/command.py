@@ -10,6 +10,7 @@ from typing import Any, Literal
 from headscope.analyses.shown import Table
 from headscope.core.counts import plural
 from headscope.core.saving import PICTURES
+from headscope.core.types import AnyDict
 from headscope.core.validation import Count
 from headscope.errors import InputError
 
@@ -50,7 +51,7 @@ def run(
     from headscope.corpora.prompts import prompts
 
     path, many = _file(prompt)
-    given: dict[str, Any] = {**options, "answer": answer, "image": image, "than": than}
+    given: AnyDict = {**options, "answer": answer, "image": image, "than": than}
     taken = signature(context_attribution if many else why).parameters
     for name, value in given.items():
         if value and name not in (*taken, "progress"):
@@ -106,7 +107,7 @@ def _page(output: Path | None) -> bool:
     return output is not None and output.suffix.lower() == ".html"
 
 
-def _content(path: Path) -> tuple[Any, dict[str, Any]]:
+def _content(path: Path) -> tuple[Any, AnyDict]:
     """The prompt in a file, and of a JSON object what stands beside it. Raises `InputError` where there is none."""
     from headscope.corpora.arrays import broken
     from headscope.corpora.prompts import prompt_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -22,6 +22,7 @@ from headscope.analyses.why.run import why
 from headscope.analyses.why.spans import Spans
 from headscope.core.saving import replacing
 from headscope.core.tokens import Tokens
+from headscope.core.types import AnyMapping
 from headscope.core.validation import Count, Number, Seed
 from headscope.corpora import Corpus, Example
 from headscope.corpora.corpus import leave_out, plain
@@ -166,7 +167,7 @@ class _Task:
     spans: Spans
     shuffle: bool
     seed: int
-    options: Mapping[str, Any]
+    options: AnyMapping
 
     def __call__(
         self, batches: Iterable[Sequence[Example]], done: Callable[[int], None], _: Collection[int]

@@ -13,6 +13,7 @@ from headscope.analyses.study import LEVEL, Study
 from headscope.analyses.why import statistics
 from headscope.core.counts import plural
 from headscope.core.escapes import beginning
+from headscope.core.types import AnyDict
 from headscope.errors import InputError
 from headscope.measures.dataset import description
 from headscope.views import blocks
@@ -82,11 +83,11 @@ class Sources(Section):
         ]
 
 
-def _row(result: xr.Dataset) -> dict[str, Any]:
+def _row(result: xr.Dataset) -> AnyDict:
     best = statistics.first(result)
     q, texts = float(result["q"][best]), [str(text) for text in result["text"].values]
     notes = statistics.notes(result)
-    row: dict[str, Any] = {
+    row: AnyDict = {
         "answer": description(result)["answer"].strip(),
         "part": texts[best],
         "effect": float(result["masked"][best]),

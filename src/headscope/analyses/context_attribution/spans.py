@@ -16,6 +16,7 @@ from headscope.analyses.shown import WrittenSuffixes
 from headscope.analyses.why import statistics as one
 from headscope.analyses.why.cite import save as save_one
 from headscope.analyses.why.cite import statements, write_statements
+from headscope.core.types import AnyDict
 from headscope.core.validation import Level
 from headscope.errors import InputError
 from headscope.measures.dataset import description
@@ -34,7 +35,7 @@ def record(source: str, result: xr.Dataset) -> str:
     return json.dumps({"input": name, "spans": rows.to_dict("list"), "statements": cited})
 
 
-def variables(records: Sequence[str]) -> dict[str, Any]:
+def variables(records: Sequence[str]) -> AnyDict:
     """What a dataset has of it: the table's columns over ``(row)``, and ``statements`` over ``(prompt)``, as JSON."""
     prompts = sorted(map(json.loads, records), key=_order)
     names = [prompt["input"] for prompt in prompts]
@@ -66,7 +67,7 @@ def save(result: xr.Dataset, cite: Lines, *, level: Level = 0.05) -> str:
     """
     if "masked" in result:
         return save_one(result, cite, level)
-    lines: list[dict[str, Any]] = []
+    lines: list[AnyDict] = []
     for name, text in zip(result["prompt_input"].values, result["statements"].values, strict=True):
         for one_of in json.loads(str(text)):
             sources = [source for source in one_of["sources"] if source["q"] <= level]
@@ -80,7 +81,7 @@ def _column(values: list[Any]) -> Any:
     return np.array(values, object) if any(isinstance(value, str) for value in values) else np.array(values)
 
 
-def _order(prompt: dict[str, Any]) -> tuple[str, int]:
+def _order(prompt: AnyDict) -> tuple[str, int]:
     """By file and line, or by number; a block has its prompts by their length."""
     match = re.fullmatch(r"(.*?)(\d*)\]?", prompt["input"], re.DOTALL)
     assert match is not None

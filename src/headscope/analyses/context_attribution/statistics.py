@@ -12,6 +12,7 @@ import xarray as xr
 
 from headscope.analyses.context_attribution import spans as by_span
 from headscope.core.arrays import Arrays, Bools, Floats, quiet
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.measures.dataset import describe
 from headscope.statistics.jackknife import (
     differs,
@@ -116,7 +117,7 @@ class PromptRows:
         return cls(np.asarray(arrays["values"]), np.asarray(arrays["document"]), kind, records)
 
 
-def figures(rows: PromptRows, meta: Mapping[str, Any], _: Mapping[str, Any]) -> xr.Dataset:
+def figures(rows: PromptRows, meta: AnyMapping, _: AnyMapping) -> xr.Dataset:
     """Means over prompts with intervals by document: of all, of each kind, and by where the source stands."""
     place = rows.values[:, list(FIGURES).index("source_place")]
     groups = {ALL: np.ones(len(rows.kind), np.bool_)}
@@ -126,7 +127,7 @@ def figures(rows: PromptRows, meta: Mapping[str, Any], _: Mapping[str, Any]) -> 
         groups |= {name: third == number for number, name in enumerate(DEPTHS)}
     made = {name: _figures(rows, chosen) for name, chosen in groups.items()}
     names = ("attributed", "attributed_low", "attributed_high", "p", "n", "documents")
-    variables: dict[str, Any] = {
+    variables: AnyDict = {
         name: (("kind", "figure"), np.stack([one[place] for one in made.values()]))
         for place, name in enumerate(names)
     }
@@ -134,7 +135,7 @@ def figures(rows: PromptRows, meta: Mapping[str, Any], _: Mapping[str, Any]) -> 
         ("kind", "figure"),
         false_discovery(variables["p"][1].reshape(-1)).reshape(len(made), -1),
     )
-    coords: dict[str, Any] = {"kind": list(made), "figure": list(FIGURES)}
+    coords: AnyDict = {"kind": list(made), "figure": list(FIGURES)}
     result = xr.Dataset(variables, coords=coords, attrs=describe(meta))
     result["attributed"].attrs |= {"units": "see figure", "description": "Mean over prompts."}
     return result.assign(by_span.variables(rows.records))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import islice
-from typing import Any, Unpack
+from typing import Unpack
 
 import numpy as np
 import torch
@@ -28,6 +28,7 @@ from headscope.core.counts import plural
 from headscope.core.heads import AnyHead, Head
 from headscope.core.maps import AttentionMaps
 from headscope.core.tokens import Tokens
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.core.validation import validated
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
@@ -121,7 +122,7 @@ def relevance(
     *,
     pair: str | None = None,
     target: str | None = None,
-    inputs: Mapping[str, Any] | None = None,
+    inputs: AnyMapping | None = None,
     objective: str | Scalar | None = None,
 ) -> AnyFloats | dict[str, AnyFloats]:
     """Gradient × attention relevance of each token to each token after each layer.
@@ -152,7 +153,7 @@ def relevance(
     (6, 11, 11)
     >>> page = headscope.view(model, "The cat sat.", pair="It was tired.", quantities={"relevance": result})
     """
-    given: dict[str, Any] = {"pair": pair, "target": target, "inputs": inputs}
+    given: AnyDict = {"pair": pair, "target": target, "inputs": inputs}
     axes, ready = prepare(model, text, pair, target, inputs)
     expect_one_row(ready, "relevance is")
     maps = capture(model, text, **given)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
 
 from headscope.core.arrays import Floats
 from headscope.core.tokens import Tokens
+from headscope.core.types import AnyMapping
 from headscope.corpora import Corpus, Example
 from headscope.measures.dataset import dataset
 from headscope.measures.measure import Measure
@@ -43,8 +44,8 @@ def over_inputs(
     *,
     title: str,
     options: RunOptions,
-    asked: Mapping[str, Any],
-    meta: Callable[[], Mapping[str, Any]],
+    asked: AnyMapping,
+    meta: Callable[[], AnyMapping],
     seen: Callable[[Example, Floats, Floats], None] | None = None,
 ) -> xr.Dataset:
     """The mean over inputs of what each of them gives, with errors by document.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Literal, Unpack
+from typing import Literal, Unpack
 
 import numpy as np
 import xarray as xr
@@ -17,6 +17,7 @@ from headscope.core.arrays import AnyFloats, Bools
 from headscope.core.counts import plural
 from headscope.core.maps import AttentionMaps
 from headscope.core.tokens import Tokens
+from headscope.core.types import AnyDict
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
 from headscope.measures.choose import choose, surface
@@ -135,7 +136,7 @@ def inserted(tokens: Tokens, index: int, piece: str, number: int) -> Tokens:
     """An input with one more token, which is special and in no class, word or sequence."""
 
     kind = None if tokens.type_ids is None else tokens.type_ids[max(0, index - 1)]
-    values: dict[str, Any] = {"ids": number, "type_ids": kind, "special_mask": True}
+    values: AnyDict = {"ids": number, "type_ids": kind, "special_mask": True}
     values |= {"word_ids": -1, "sequence_ids": -1, "texts": ""}
     pieces = [*tokens.pieces[:index], piece, *tokens.pieces[index:]]
     return tokens.changed(pieces, lambda name, array: np.insert(array, index, values.get(name, 0), axis=0))

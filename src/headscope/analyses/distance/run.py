@@ -26,6 +26,7 @@ from headscope.attention.record import AttentionRecord
 from headscope.core.arrays import Floats, Ints
 from headscope.core.heads import Head
 from headscope.core.tokens import Tokens
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.core.validation import Count, Seed
 from headscope.corpora import Corpus, Example
 from headscope.measures.surface import Preset
@@ -152,7 +153,7 @@ def _print_of(tokens: Tokens) -> int:
     return zlib.crc32(b"".join(array.tobytes() for array in arrays))
 
 
-def _figures(sums: PairSums, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
+def _figures(sums: PairSums, meta: AnyDict, about: AnyMapping) -> xr.Dataset:
     return dataset(sums, preset=about["preset"], meta={**meta, "route": "blocks of rows"})
 
 

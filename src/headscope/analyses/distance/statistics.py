@@ -18,7 +18,6 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
@@ -26,6 +25,7 @@ import xarray as xr
 
 from headscope.core.arrays import Arrays, Floats
 from headscope.core.heads import Head
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.errors import InputError
 from headscope.measures.sums import Gathering, Ratios
 from headscope.measures.surface import Preset
@@ -57,7 +57,7 @@ class PairSums(Ratios):
         return bool(self.closed().n > 0)
 
     @classmethod
-    def named(cls, arrays: Arrays) -> dict[str, Any]:
+    def named(cls, arrays: Arrays) -> AnyDict:
         """The heads from their array."""
         return {"heads": tuple(Head(int(layer), int(head)) for layer, head in arrays["heads"])}
 
@@ -89,9 +89,7 @@ class PairDocuments(Gathering[PairSums]):
         self.gather(document, (pairs, np.array(float(rows))), counts)
 
 
-def dataset(
-    sums: PairSums, *, preset: Preset | None = None, meta: Mapping[str, Any] | None = None
-) -> xr.Dataset:
+def dataset(sums: PairSums, *, preset: Preset | None = None, meta: AnyMapping | None = None) -> xr.Dataset:
     """Distances over ``(head_a, head_b)``: ``distance`` and its standard error ``distance_se``.
 
     Args:
@@ -127,7 +125,7 @@ def dataset(
     described = dict(meta or {})
     described["corpus"] = {**described.get("corpus", {}), **dict(sums.counts)}
     names = [str(head) for head in sums.heads]
-    coords: dict[str, Any] = {}
+    coords: AnyDict = {}
     for side in "ab":
         coords[f"head_{side}"] = names
         coords[f"layer_{side}"] = (f"head_{side}", np.array([head.layer for head in sums.heads], np.int64))

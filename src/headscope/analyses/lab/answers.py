@@ -14,6 +14,7 @@ from headscope.analyses.measure.run import measure
 from headscope.attention.one import capture
 from headscope.core.heads import Head
 from headscope.core.maps import AttentionMaps
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.corpora import Example
 from headscope.errors import InputError
 from headscope.live.session import Live
@@ -67,7 +68,7 @@ class LabScores(NamedTuple):
         return sorted(near, key=lambda head: abs(self.of[head] - best))
 
 
-def scores(model: Model, tokens: Any, spec: Mapping[str, Any], drift: Any = None) -> LabScores:
+def scores(model: Model, tokens: Any, spec: AnyMapping, drift: Any = None) -> LabScores:
     """The figure that a lab's file names: a ``measure`` (of the text, or of the ``corpus``), the weight ``from`` a word
     ``to`` another, the accuracy at a ``relation``, or the ``drift`` between two models, which is given.
     """
@@ -149,7 +150,7 @@ class Said(NamedTuple):
 def spoken(model: Model, text: str, changes: Sequence[str] = ()) -> Said:
     """What a language model says at the end of a text, and what changes make of its probability."""
     live = Live(model)
-    asked: dict[str, Any] = {"kind": "show", "id": 0, "input": {"text": text}, "changes": [], "chosen": None}
+    asked: AnyDict = {"kind": "show", "id": 0, "input": {"text": text}, "changes": [], "chosen": None}
     answer, _ = live.answer(asked)
     first = answer["says"][0]["top"][0]
     answer, _ = live.answer({**asked, "changes": list(changes), "chosen": first["id"]})

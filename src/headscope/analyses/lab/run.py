@@ -8,9 +8,8 @@ from __future__ import annotations
 import copy
 import json
 import math
-import os
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -37,6 +36,7 @@ from headscope.attention.load import load
 from headscope.attention.one import tokens_of
 from headscope.core.heads import Head
 from headscope.core.saving import check_place, replacing
+from headscope.core.types import AnyDict, AnyMapping, AnyPath
 from headscope.core.validation import validated
 from headscope.errors import InputError
 from headscope.live.explore import Exploration, explore
@@ -101,7 +101,7 @@ CARRIES = (
 """What the page about two models says."""
 
 
-def lesson(name: str) -> dict[str, Any]:
+def lesson(name: str) -> AnyDict:
     """The file of a lab: its text and tasks. Raises `InputError` for a name that is none."""
     if name not in LABS:
         raise InputError(f"lab: expected {', '.join(LABS)}, found {name!r}")
@@ -176,9 +176,7 @@ class Lab:
         """Help with a task."""
         return self._task(task)["hint"]
 
-    def save(
-        self, path: str | os.PathLike[str], *, instructor: bool = False, weights: Weights = "int8"
-    ) -> Path:
+    def save(self, path: AnyPath, *, instructor: bool = False, weights: Weights = "int8") -> Path:
         """Write the lab as one page that carries its model (``.html``), or as a notebook (``.ipynb``).
 
         Args:
@@ -218,7 +216,7 @@ class Lab:
             shown: Any = self._picture(first)
             info["intro"] += f"\n\n{CARRIES}"
             return views_page([(shown.payload, shown.blobs)], title=self.title, lab=info)
-        model, state = self.models[0], cast("dict[str, Any]", first["state"])
+        model, state = self.models[0], cast("AnyDict", first["state"])
         given = LiveInput(text=first["text"])
         if first["pair"] is not None:
             given["pair"] = first["pair"]
@@ -248,7 +246,7 @@ class Lab:
             cells += [("code", f"lab.check({number}{typed})")]
             if instructor:
                 cells += [("markdown", f"**Answer.** {task['answer']}\n\n**Hint.** {task['hint']}")]
-        kept: list[dict[str, Any]] = [
+        kept: list[AnyDict] = [
             {"cell_type": kind, "id": f"lab-{place}", "metadata": {}, "source": source}
             | ({"execution_count": None, "outputs": []} if kind == "code" else {})
             for place, (kind, source) in enumerate(cells)
@@ -266,9 +264,7 @@ def _joined(text: str) -> str:
     return "\n\n".join(" ".join(part.split()) for part in text.strip().split("\n\n"))
 
 
-def _task(
-    task: Mapping[str, Any], model: Model, tokens: Any, of: LabScores, text: str, pair: str | None
-) -> LabTask:
+def _task(task: AnyMapping, model: Model, tokens: Any, of: LabScores, text: str, pair: str | None) -> LabTask:
     """A task with what is right, and with the figures that its text names."""
     checks = task["check"]
     best, right = of.best, of.right
@@ -276,7 +272,7 @@ def _task(
     state = ExplorerState(layer=opened.layer, heads=[opened.head])
     state.update(task.get("state", {}))
     check = LabCheck()
-    values: dict[str, Any] = {
+    values: AnyDict = {
         "best": best,
         "layer": best.layer,
         "score": short(of.of[best]),
@@ -332,9 +328,7 @@ def _task(
     )
 
 
-def lacking(
-    task: LabTask, state: Mapping[str, Any], asked: Mapping[str, Any] | None, typed: float | None
-) -> str | None:
+def lacking(task: LabTask, state: AnyMapping, asked: AnyMapping | None, typed: float | None) -> str | None:
     """What a task still lacks; None: it is solved. A page says the same (``frontend/src/ui/lab.ts``)."""
     check = task["check"]
     same = asked is None or asked["input"].get("text", "").strip() == task["text"]

@@ -29,6 +29,7 @@ from headscope.core.failures import warn
 from headscope.core.heads import Head
 from headscope.core.link import OUT_OF_SIGHT, Link
 from headscope.core.tokens import Tokens
+from headscope.core.types import AnyDict
 from headscope.core.words import Rows
 from headscope.corpora import Corpus, Example
 from headscope.corpora.corpus import LISTED, leave_out, plain
@@ -193,7 +194,7 @@ class LinkEngine:
         self, kind: Kind[LinkSums], corpus: Corpus | Iterable[Example], options: RunOptions, **more: Any
     ) -> Run[LinkSums]:
         """The run that asks this of a corpus."""
-        given: dict[str, Any] = {"inputs": self.asked, "notes": self.notes, "tell": self.tell, **more}
+        given: AnyDict = {"inputs": self.asked, "notes": self.notes, "tell": self.tell, **more}
         return Run(kind, self.model, corpus, self.block, options, **given)
 
     def begin(self, sums: LinkSums) -> None:
@@ -274,7 +275,7 @@ class _Reader:
         for direction in self._directions if engine.sees else ():
             axes = [question.query if direction == "row" else question.key for question in questions]
             self._voices[direction] = voices(axes, direction, device)
-        self._layers: dict[int, dict[str, Any]] = {}
+        self._layers: dict[int, AnyDict] = {}
 
     @property
     def shape(self) -> tuple[list[int], int]:

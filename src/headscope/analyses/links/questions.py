@@ -13,6 +13,7 @@ from headscope.analyses.links.axis import Axis
 from headscope.core.arrays import Bools, Floats, Ints
 from headscope.core.link import OUT_OF_SIGHT, Link, Region, Side, Span, Unit
 from headscope.core.tokens import Tokens
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.corpora import Example
 from headscope.errors import InputError
 
@@ -118,12 +119,12 @@ class AskedExample(Example):
     number: int
     question: Question
     decoder: Tokens | None = None
-    ready: Mapping[str, Any] | None = None
+    ready: AnyMapping | None = None
 
     @classmethod
     def of(cls, example: Example, number: int, question: Question, **more: Any) -> AskedExample:
         """An example with its question; `more` are other attributes."""
-        attributes: dict[str, Any] = {**vars(example), **more, "number": number, "question": question}
+        attributes: AnyDict = {**vars(example), **more, "number": number, "question": question}
         return cls(**attributes)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any, Literal, Unpack
@@ -32,6 +32,7 @@ from headscope.attention.one import decoder_tokens
 from headscope.core.arrays import Bools
 from headscope.core.link import Link, Span
 from headscope.core.tokens import Tokens
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.core.validation import Count, Offset, Seed
 from headscope.core.words import Rows
 from headscope.corpora import Corpus, Example
@@ -220,7 +221,7 @@ def _decoded(link: Link) -> Link:
     )
 
 
-def _figures(sums: LinkSums, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
+def _figures(sums: LinkSums, meta: AnyDict, about: AnyMapping) -> xr.Dataset:
     return dataset(sums, seed=about["seed"], least=about["least"], meta=meta)
 
 

@@ -15,6 +15,7 @@ from headscope.analyses.result import table as table_of
 from headscope.analyses.study import LEVEL
 from headscope.core.counts import plural
 from headscope.core.heads import Head
+from headscope.core.types import AnyMapping
 from headscope.measures.dataset import description
 from headscope.statistics.resample import DIVISIONS
 from headscope.views import blocks
@@ -200,7 +201,7 @@ class BestHeads(Section):
         return ()
 
     @abstractmethod
-    def method(self, n: str, meta: Mapping[str, Any], corpus: str) -> tuple[str, list[str]]:
+    def method(self, n: str, meta: AnyMapping, corpus: str) -> tuple[str, list[str]]:
         """What is right, over so many instances of a corpus, and what else is said of it, for the notes."""
 
     def extra(self, kinds: Sequence[str]) -> tuple[Mapping[Any, Any], list[CellInfo | str], Any]:
@@ -314,7 +315,7 @@ class Linked(BestHeads):
         """The attention that targets get, and their rank."""
         return {}, ["mass", "rank"], None
 
-    def method(self, n: str, meta: Mapping[str, Any], corpus: str) -> tuple[str, list[str]]:
+    def method(self, n: str, meta: AnyMapping, corpus: str) -> tuple[str, list[str]]:
         """What is right, and what simple rules are."""
         return (
             "For each source of a link, the word or token that a head looks at most (row), or that looks at it most "

@@ -20,6 +20,7 @@ from headscope.analyses.links.questions import ALL
 from headscope.analyses.links.sums import FIGURES, LinkSums
 from headscope.core.arrays import Bools, Floats
 from headscope.core.counts import plural
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.errors import InputError
 from headscope.measures.dataset import describe, description
 from headscope.measures.tidy import papers
@@ -62,9 +63,7 @@ COLUMNS = (
 MORE = ("average_precision", *(name for name in CHOSEN if name not in COLUMNS))
 
 
-def dataset(
-    sums: LinkSums, *, seed: int = 0, least: int = 20, meta: Mapping[str, Any] | None = None
-) -> xr.Dataset:
+def dataset(sums: LinkSums, *, seed: int = 0, least: int = 20, meta: AnyMapping | None = None) -> xr.Dataset:
     """Accuracies of all heads over ``(label, direction, layer, head)``, with intervals over clusters.
 
     Args:
@@ -140,7 +139,7 @@ def accuracies(
     rule: str = "rule",
     seed: int = 0,
     least: int = 100,
-    meta: Mapping[str, Any] | None = None,
+    meta: AnyMapping | None = None,
 ) -> xr.Dataset:
     """Accuracies of all heads on some subsets of the instances, over ``(axis, direction, layer, head)``.
 
@@ -184,11 +183,11 @@ def accuracies(
     )
 
 
-def _figures(sums: LinkSums, scores: HitRatios, least: int) -> dict[str, Any]:
+def _figures(sums: LinkSums, scores: HitRatios, least: int) -> AnyDict:
     """The figures of a subset."""
     count = math.prod(sums.shape)
     ends = zip(HEADS, (scores.value, *scores.interval()), strict=True)
-    row: dict[str, Any] = {name: values[:count].reshape(sums.shape) for name, values in ends}
+    row: AnyDict = {name: values[:count].reshape(sums.shape) for name, values in ends}
     baselines = scores.value[count:]
     if sums.blind:
         row["mean_map"] = baselines[:count].reshape(sums.shape)
@@ -248,7 +247,7 @@ def best_heads(result: xr.Dataset, every: Any, axis: str, baseline: str) -> pd.D
     rows = every.iloc[np.arange(len(best)) * (len(every) // len(best)) + best.clip(0)].reset_index(drop=True)
     of_head = [name for name in rows if name not in (axis, "n", baseline, "baseline_accuracy")]
     rows[of_head] = rows[of_head].mask(np.repeat(few[:, None], len(of_head), 1))
-    figures: dict[str, Any] = {name: result[name].values for name in CHOSEN if name in result}
+    figures: AnyDict = {name: result[name].values for name in CHOSEN if name in result}
     rows = rows.assign(**figures, few=few, clusters=description(result)["clusters"])
     integers = [name for name in ("layer", "head", "baseline_offset", "times", "choices") if name in rows]
     return rows.astype(dict.fromkeys(integers, "Int64"))
@@ -262,6 +261,6 @@ def _best(accuracies: Floats, rules: np.ndarray) -> tuple[Any, float]:
     return rules[best].item(), float(accuracies[best])
 
 
-def stacked(rows: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]:
+def stacked(rows: Sequence[AnyMapping]) -> dict[str, np.ndarray]:
     """Rows with the same keys as arrays, one for each key."""
     return {name: np.stack([row[name] for row in rows]) for name in rows[0]}

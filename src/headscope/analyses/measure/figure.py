@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from headscope.core.types import AnyDict
 from headscope.errors import InputError
 from headscope.measures.dataset import mean_chance_of, means_over, measure_names
 from headscope.views.charts import (
@@ -78,7 +79,7 @@ def measured(dataset: xr.Dataset, name: str, colour: int | None = None) -> tuple
     """A measure against the layer, and as a map. Shares go from 0 to 1, others as far as they go, with 0."""
     array = dataset[name].transpose("layer", "head")
     values, chance = np.asarray(array.values, np.float64), mean_chance_of(dataset, name)
-    attrs: dict[str, Any] = dict(array.attrs)
+    attrs: AnyDict = dict(array.attrs)
     title, units = str(attrs.get("title", name)), str(attrs.get("units", ""))
     finite = [0.0, *values[np.isfinite(values)], *chance[np.isfinite(chance)]]
     low, high = float(min(finite)), float(max(finite))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
-from typing import Any, Literal, Unpack
+from typing import Literal, Unpack
 
 import xarray as xr
 
@@ -18,6 +18,7 @@ from headscope.attention.objective import Objective, Scalar
 from headscope.attention.objective import objective as make_objective
 from headscope.attention.one import record, unmapped
 from headscope.attention.record import AttentionRecord
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
 from headscope.measures.choose import choose, default_measures
@@ -34,7 +35,7 @@ from headscope.runs.options import RunOptions
 from headscope.runs.task import Task, objective_of, route
 
 
-def _figures(sums: Sums, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
+def _figures(sums: Sums, meta: AnyDict, about: AnyMapping) -> xr.Dataset:
     measures = [Measure(**arguments) for arguments in about["measures"]]
     meta["model"] = {**meta["model"], "layers": len(sums.layers), "heads": sums.s.shape[2]}
     if about.get("unseen") is not None:
@@ -150,7 +151,7 @@ def _named(
     return default_measures(corpus.kind, with_text=with_text)
 
 
-def _definition(measure: Measure) -> dict[str, Any]:
+def _definition(measure: Measure) -> AnyDict:
     """A measure without its functions, as JSON."""
     definition = {field.name: getattr(measure, field.name) for field in fields(measure)}
     return {name: value for name, value in definition.items() if not callable(value)}

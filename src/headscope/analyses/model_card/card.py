@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -23,6 +22,7 @@ from headscope.core.failures import reason
 from headscope.core.heads import Head
 from headscope.core.lazy import module
 from headscope.core.saving import check_place, replacing
+from headscope.core.types import AnyMapping, AnyPath
 from headscope.core.validation import Level, validated
 from headscope.errors import InputError
 from headscope.statistics.jackknife import differs, false_discovery
@@ -37,7 +37,7 @@ FIGURES = ("score", "low", "high", "se", "n", "documents", "threshold", "chance"
 
 
 @cache
-def schema() -> Mapping[str, Any]:
+def schema() -> AnyMapping:
     """The JSON schema of a card."""
     return json.loads((files("headscope.analyses.model_card") / "schema.json").read_text("utf-8"))
 
@@ -51,7 +51,7 @@ class Card:
         where: the file that it was read from, for messages.
     """
 
-    data: Mapping[str, Any]
+    data: AnyMapping
     where: str = "card"
 
     def __post_init__(self) -> None:
@@ -75,11 +75,11 @@ class Card:
         return self.data["model"]["name"]
 
     @property
-    def lists(self) -> Mapping[str, Any]:
+    def lists(self) -> AnyMapping:
         """All lists, by what heads do."""
         return self.data["lists"]
 
-    def rows(self, name: str) -> Sequence[Mapping[str, Any]]:
+    def rows(self, name: str) -> Sequence[AnyMapping]:
         """The heads of a list with their figures, the highest scores first.
 
         Raises `InputError` for a list that is not there; the message says why.
@@ -115,7 +115,7 @@ class Card:
         return json.dumps(self.data, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
     @validated
-    def save(self, folder: str | os.PathLike[str]) -> Path:
+    def save(self, folder: AnyPath) -> Path:
         """Write ``card.json`` and the page ``index.html`` into a folder, which is made where it is missing."""
         place = Path(folder)
         place.mkdir(parents=True, exist_ok=True)
@@ -125,7 +125,7 @@ class Card:
         return place
 
     @validated
-    def save_tsv(self, path: str | os.PathLike[str]) -> None:
+    def save_tsv(self, path: AnyPath) -> None:
         """Write all lists as a table by tabs, a row a head and list."""
         check_place(path)
         with replacing(path) as place, open(place, "w", encoding="utf-8", newline="") as file:
@@ -139,7 +139,7 @@ class Card:
 
     @validated
     def save_duo_attention(
-        self, folder: str | os.PathLike[str], *, sink: int = 128, recent: int = 256, name: str = "retrieval"
+        self, folder: AnyPath, *, sink: int = 128, recent: int = 256, name: str = "retrieval"
     ) -> Path:
         """Write ``full_attention_heads.tsv`` and ``config.json``, as DuoAttention and kvpress read them.
 
@@ -195,7 +195,7 @@ class Card:
 
 
 @validated
-def open_card(path: str | os.PathLike[str]) -> Card:
+def open_card(path: AnyPath) -> Card:
     """Read a card, or the one in a folder. Raises `InputError`, which names the file and the place in it.
 
     >>> from tempfile import TemporaryDirectory

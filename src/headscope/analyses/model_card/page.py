@@ -15,6 +15,7 @@ from headscope.analyses.roles.definitions import BROAD, units_of
 from headscope.analyses.roles.statistics import COLUMNS
 from headscope.core.counts import plural
 from headscope.core.heads import Head
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.views import blocks, digits
 from headscope.views.blobs import Blobs
 from headscope.views.blocks import (
@@ -37,7 +38,7 @@ LEVEL = 0.05
 _TOP = 5
 
 
-def page(card: Mapping[str, Any]) -> str:
+def page(card: AnyMapping) -> str:
     """The page of one card: a report whose measures are the lists."""
     model, lists, blobs = card["model"], card["lists"], Blobs()
     heads = sorted({Head.parse(row["head"]) for one in lists.values() for row in one["heads"]})
@@ -48,9 +49,9 @@ def page(card: Mapping[str, Any]) -> str:
         for name, values in figures.items():
             if (value := row.get(name)) is not None:
                 values[[*lists].index(at), layers.index(head.layer), columns.index(head.head)] = value
-    (read, *_) = [*card["corpora"].values(), dict[str, Any]()]
+    (read, *_) = [*card["corpora"].values(), AnyDict()]
     texts = {**_named_corpora(card["corpora"]), "weights": model["weights"], "class": model["class"]}
-    payload: dict[str, Any] = {
+    payload: AnyDict = {
         "kind": "report",
         "version": 1,
         "title": f"What the heads of {model['name']} do",
@@ -90,13 +91,13 @@ def page(card: Mapping[str, Any]) -> str:
     return html_page(payload, blobs.texts, bundle="report", title=payload["title"])
 
 
-def _rows(lists: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any], Head]]:
+def _rows(lists: AnyMapping) -> Iterator[tuple[str, AnyMapping, Head]]:
     for name, one in lists.items():
         for row in one["heads"]:
             yield name, row, Head.parse(row["head"])
 
 
-def _named_corpora(corpora: Mapping[str, Any]) -> dict[str, str]:
+def _named_corpora(corpora: AnyMapping) -> dict[str, str]:
     """Of each reading the corpus, how much of it, and the beginning of its checksum."""
     return {
         f"read for {name}": f"{one['name']}: {plural(one['documents'], 'document')}, "
@@ -109,18 +110,18 @@ def _units(name: str) -> str:
     return {"importance": "objective", "copying": "score"}.get(name) or units_of(name)
 
 
-def named(one: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
+def named(one: AnyMapping, row: AnyMapping) -> bool:
     """Whether a head of a list stands out there."""
     return bool(one["tested"]) and row.get("q") is not None and row["q"] <= LEVEL
 
 
-def _reason(name: str, row: Mapping[str, Any]) -> Reason:
+def _reason(name: str, row: AnyMapping) -> Reason:
     units = _units(name)
     figure = f"{row['score']:.3f}" if units == "share" else f"{row['score']:.2f} {units}"
     return because(name, figure, measure=name)
 
 
-def _marks(lists: Mapping[str, Any]) -> dict[str, dict[Head, Reason]]:
+def _marks(lists: AnyMapping) -> dict[str, dict[Head, Reason]]:
     """The heads that stand out in a list, in lists of their whole attention."""
     marks: dict[str, dict[Head, Reason]] = {}
     for name, row, head in _rows(lists):
@@ -129,7 +130,7 @@ def _marks(lists: Mapping[str, Any]) -> dict[str, dict[Head, Reason]]:
     return dict(sorted(marks.items(), key=lambda one: one[0] in ("sink", BROAD)))
 
 
-def _sections(card: Mapping[str, Any], heads: Sequence[Head]) -> Iterator[Any]:
+def _sections(card: AnyMapping, heads: Sequence[Head]) -> Iterator[Any]:
     """What stands out, every list as a map, and all scores."""
     lists, marks = card["lists"], _marks(card["lists"])
     rows: Any = pd.DataFrame(
@@ -186,13 +187,13 @@ def _sections(card: Mapping[str, Any], heads: Sequence[Head]) -> Iterator[Any]:
     yield blocks.section("lists", "How stable the lists are", "", folds)
 
 
-def _part(name: str, row: Mapping[str, Any]) -> Part:
+def _part(name: str, row: AnyMapping) -> Part:
     """A head of a list with its score."""
     part = head_name(Head.parse(row["head"]), _reason(name, row))
     return {**part, "text": f"{row['head']} {digits.figure(row['score'])}"}
 
 
-def _overlaps(lists: Mapping[str, Any]) -> str:
+def _overlaps(lists: AnyMapping) -> str:
     """How stable the lists are, in one sentence."""
     known = {name: one["stability"] for name, one in lists.items() if not isinstance(one["stability"], str)}
     if not known:
@@ -206,7 +207,7 @@ def _overlaps(lists: Mapping[str, Any]) -> str:
     )
 
 
-def stability(one: Mapping[str, Any]) -> str:
+def stability(one: AnyMapping) -> str:
     """A list's overlap of halves, in a sentence."""
     overlap = one["stability"]
     if isinstance(overlap, str):
@@ -247,7 +248,7 @@ def _variables(theme: Literal["light", "dark"]) -> str:
     return "".join(f"--{name}:{value};" for name, value in named.items())
 
 
-def site(cards: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
+def site(cards: Sequence[tuple[str, AnyMapping]]) -> str:
     """The page that compares cards, each with the address of its own page: a map of each model, and all lists."""
     called = [str(card["model"]["name"]) for _, card in cards]
     titles = [
@@ -298,7 +299,7 @@ def _colour(names: Sequence[str], name: str) -> str:
 
 
 def _map(
-    link: str, card: Mapping[str, Any], marks: Mapping[str, Mapping[Head, Reason]], names: Sequence[str]
+    link: str, card: AnyMapping, marks: Mapping[str, Mapping[Head, Reason]], names: Sequence[str]
 ) -> str:
     """What stands out of a model, a square a head."""
     heads = sorted({head for *_, head in _rows(card["lists"])})
@@ -317,7 +318,7 @@ def _map(
     return f'<svg viewBox="{size}" role="group" aria-label="{caption}">{"".join(squares)}</svg><small>{caption}</small>'
 
 
-def _cell(link: str, card: Mapping[str, Any], name: str) -> str:
+def _cell(link: str, card: AnyMapping, name: str) -> str:
     """How many heads of a model stand out in a list, and the highest."""
     one = card["lists"].get(name)
     if one is None:

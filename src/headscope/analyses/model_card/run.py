@@ -24,6 +24,7 @@ from headscope.analyses.writes.run import writes
 from headscope.attention.objective import objective
 from headscope.core.arrays import Floats
 from headscope.core.heads import Head
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.core.validation import Seed
 from headscope.corpora import Corpus, Example, readers
 from headscope.corpora.perceived import shipped
@@ -187,7 +188,7 @@ def card(
     if corpus is None:
         corpus = readers.builtin() if kind == "text" else shipped(kind)
     through = RunOptions(**options)
-    lists: dict[str, dict[str, Any]] = {}
+    lists: dict[str, AnyDict] = {}
     not_told: dict[str, str] = {}
     halves = Halves(seed, corpus.name)
     retrieved = partial(halves.needles, model)
@@ -276,9 +277,9 @@ def placeless(text: str) -> str:
     return re.sub(r"(?<![\w.])(?:[A-Za-z]:\\|/)(?:[^\s:/\\]+[/\\])*", "", text)
 
 
-def _of_roles(table: Any, overlaps: Mapping[str, Overlap | None]) -> dict[str, dict[str, Any]]:
+def _of_roles(table: Any, overlaps: Mapping[str, Overlap | None]) -> dict[str, AnyDict]:
     """The lists of roles that were tested."""
-    lists: dict[str, dict[str, Any]] = {}
+    lists: dict[str, AnyDict] = {}
     for role in ROLES:
         heads = [
             _head(row["layer"], row["head"], {name: row[_COLUMNS.get(name, name)] for name in FIGURES})
@@ -292,10 +293,10 @@ def _of_roles(table: Any, overlaps: Mapping[str, Overlap | None]) -> dict[str, d
 
 def _listed(
     result: xr.Dataset, name: str, why: str, stability: Overlap | str | None, *, tested: bool = False
-) -> dict[str, Any]:
+) -> AnyDict:
     """The list of a result over heads."""
     parts = {figure: f"{name}_{figure}" for figure in FIGURES} | {"score": name}
-    heads: list[dict[str, Any]] = []
+    heads: list[AnyDict] = []
     for place, layer in enumerate(result["layer"].values.tolist()):
         for head in result["head"].values.tolist():
             figures = {
@@ -308,9 +309,7 @@ def _listed(
     return _list(heads, why, stability, tested=tested)
 
 
-def _list(
-    heads: list[dict[str, Any]], why: str, stability: Overlap | str | None, *, tested: bool
-) -> dict[str, Any]:
+def _list(heads: list[AnyDict], why: str, stability: Overlap | str | None, *, tested: bool) -> AnyDict:
     heads.sort(key=lambda one: -math.inf if one["score"] is None else -one["score"])
     if stability is None:
         stability = "it takes ten documents and two heads"
@@ -318,14 +317,14 @@ def _list(
     return {"why": why, "tested": tested, "heads": heads, "stability": rounded}
 
 
-def _head(layer: int, head: int, figures: Mapping[str, Any]) -> dict[str, Any]:
+def _head(layer: int, head: int, figures: AnyMapping) -> AnyDict:
     one = Head(int(layer), int(head))
     return {"head": str(one), "paper": one.paper, **_rounded(figures)}
 
 
-def _rounded(figures: Mapping[str, Any]) -> dict[str, Any]:
+def _rounded(figures: AnyMapping) -> AnyDict:
     """Figures as JSON has them: no NaN, and no digit beyond what is the same in each run."""
-    rounded: dict[str, Any] = {}
+    rounded: AnyDict = {}
     for name, value in figures.items():
         finite = math.isfinite(value)
         small = round(float(value), 9) or float(f"{value:.0e}")  # no p is 0
@@ -333,7 +332,7 @@ def _rounded(figures: Mapping[str, Any]) -> dict[str, Any]:
     return rounded
 
 
-def _model(model: Model) -> dict[str, Any]:
+def _model(model: Model) -> AnyDict:
     about = about_model(model)
     parts = [part for part in model.checked.parts if part.name != "cross"] or list(model.checked.parts)
     return {
@@ -354,7 +353,7 @@ def _model(model: Model) -> dict[str, Any]:
 
 def _layers(model: Model) -> dict[str, str]:
     """A checksum of the weights of each numbered layer, and of the rest, by the name up to the number."""
-    digests: dict[str, Any] = {}
+    digests: AnyDict = {}
     for name, value in stored(model.module):
         numbered = re.match(r".*?\.\d+(?=\.)", f".{name}")
         part = numbered[0][1:] if numbered else "the rest"

@@ -15,6 +15,7 @@ from headscope.core.heads import Head
 from headscope.core.maps import AttentionMaps
 from headscope.core.neurons import Neurons
 from headscope.core.tokens import Tokens
+from headscope.core.types import AnyDict
 from headscope.core.validation import Count, validated
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
@@ -66,7 +67,7 @@ def patterns(tokens: Tokens, sight: Bools) -> dict[str, PatternPairs]:
     return pairs
 
 
-Sums = dict[str, Any]
+Sums = AnyDict
 """Sums over rows of one pattern in one layer, by what they are of: ``rows`` that count; ``parts``, what each dimension
 adds ``[head dim]``; ``weight``, attention to the keys inside, and ``breadth``, over what share of these it is spread
 ``[head]``; ``positive`` products inside and outside, as shares of the row's, and ``keys``, dimensions that hold `CARRY`
@@ -124,7 +125,7 @@ def table(sums_by_pattern: Mapping[tuple[int, str], Sums]) -> pd.DataFrame:
         means = sums["parts"] / count
         orders = [carrying(parts) for parts in means]
         at, (heads, size) = sums["at"] or np.nan, means.shape
-        columns: dict[str, Any] = {
+        columns: AnyDict = {
             "layer": layer,
             "head": np.arange(heads),
             "paper": [Head(layer, head).paper for head in range(heads)],

@@ -14,6 +14,7 @@ from headscope.analyses.patching import statistics
 from headscope.attention.edges import Graph
 from headscope.attention.recording import recording
 from headscope.core.arrays import Floats
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.models import Model
 from headscope.models.model import uncached
 
@@ -80,7 +81,7 @@ def circuits(graph: Graph, scores: Floats, looked: Floats) -> EdgeSets:
     return EdgeSets(sizes, keep)
 
 
-def dataset(given: Mapping[str, Floats], about: Mapping[str, Any]) -> xr.Dataset:
+def dataset(given: Mapping[str, Floats], about: AnyMapping) -> xr.Dataset:
     """Label scores of edges and the faithfulness of circuits.
 
     Args:
@@ -93,7 +94,7 @@ def dataset(given: Mapping[str, Floats], about: Mapping[str, Any]) -> xr.Dataset
     changes = (given["given"] - (given["clean"] - gaps)[:, None]).reshape(len(gaps), -1, len(sizes))
     changes = np.concatenate([changes[:, :2], changes[:, 2:].mean(1, keepdims=True)], 1)
     circuits = statistics.effects(changes.reshape(len(gaps), -1), gaps)
-    variables: dict[str, Any] = {
+    variables: AnyDict = {
         name: (("writer", "reader"), np.where(there, values.reshape(there.shape), np.nan))
         for name, values in edges.named("integrated").items()
     }

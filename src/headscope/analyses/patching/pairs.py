@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 
 from headscope.attention.residual import token_id
 from headscope.core.tokens import Tokens
+from headscope.core.types import AnyMapping, AnyPath
 from headscope.corpora.files import Files, Line, packaged
 from headscope.corpora.jsonlines import Fail, json_object, string
 from headscope.errors import InputError
@@ -23,7 +24,7 @@ FIELDS = ("clean", "corrupted", "answer", "wrong")
 DEMO = "indirect_objects.jsonl"
 """The pairs that ship in the package, made by ``tools/indirect_objects.py``."""
 
-Given = str | os.PathLike[str] | Sequence[Mapping[str, Any]]
+Given = AnyPath | Sequence[AnyMapping]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +75,7 @@ def _fail(number: int) -> Fail:
     return lambda message: InputError(f"pairs[{number}]: {message}")
 
 
-def _pair(model: Model, row: Mapping[str, Any], fail: Fail) -> Pair:
+def _pair(model: Model, row: AnyMapping, fail: Fail) -> Pair:
     if {*row} != {*FIELDS}:
         raise fail(f"expected the keys {_listed(FIELDS)}, found {_listed(row)}")
     clean, corrupted = (_prompt(model, row[key], key, fail) for key in FIELDS[:2])

@@ -24,6 +24,7 @@ from headscope.attention.parts import doubles
 from headscope.attention.residual import Outputs, Put, unembedding
 from headscope.core.arrays import Arrays, Floats
 from headscope.core.heads import Head
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.core.validation import Number
 from headscope.errors import InputError
 from headscope.models import Model
@@ -44,7 +45,7 @@ def _by_pair(rows: Sequence[Arrays], order: Sequence[int]) -> dict[str, Floats]:
     return {name: np.concatenate([row[name] for row in rows])[places] for name in rows[0]}
 
 
-def _figures(sums: StepRows, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
+def _figures(sums: StepRows, meta: AnyDict, about: AnyMapping) -> xr.Dataset:
     given = _by_pair(sums.rows, about["order"])
     clean, gaps = given["clean"], given["gap"]
     estimates, effects = (statistics.effects(given[name], gaps) for name in ("change", "changed"))
@@ -197,7 +198,7 @@ def patching(
         heads = [many[which] for which in chosen]
         given = go("heads", "patching", partial(runs.patched, heads), chosen, not (edges or curve))
         layers = runs.outputs.layers
-        about: dict[str, Any] = {"order": order, "layers": layers, "every": many, "heads": heads}
+        about: AnyDict = {"order": order, "layers": layers, "every": many, "heads": heads}
         if edges:
             ranked = np.argsort(-np.abs(statistics.effects(given["changed"], gaps).value), kind="stable")
             first_heads: list[int] = ranked[:edges].tolist()

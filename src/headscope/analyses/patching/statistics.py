@@ -13,6 +13,7 @@ from headscope.analyses.reproduce import see_head
 from headscope.core.arrays import Floats, quiet
 from headscope.core.counts import plural
 from headscope.core.heads import Head
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.errors import InputError
 from headscope.measures.dataset import describe, description
 from headscope.measures.tidy import tidy
@@ -186,7 +187,7 @@ def dataset(
     figures: Mapping[str, Floats],
     scalars: Mapping[str, float],
     layers: Sequence[int],
-    meta: Mapping[str, Any],
+    meta: AnyMapping,
     paths: Paths | None = None,
 ) -> xr.Dataset:
     """Label effects.
@@ -198,9 +199,9 @@ def dataset(
         meta: what made them.
         paths: effects from head to head.
     """
-    variables: dict[str, Any] = {name: (("layer", "head"), figures[name]) for name in FIGURES}
+    variables: AnyDict = {name: (("layer", "head"), figures[name]) for name in FIGURES}
     variables |= {name: ((), value) for name, value in scalars.items()}
-    coords: dict[str, Any] = {"layer": list(layers), "head": list(range(figures["estimate"].shape[1]))}
+    coords: AnyDict = {"layer": list(layers), "head": list(range(figures["estimate"].shape[1]))}
     if paths is not None:
         coords |= {
             side: ("path", list(names))

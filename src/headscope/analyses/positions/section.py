@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict
+from typing import Literal, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ import xarray as xr
 from headscope.analyses.measure.run import measure
 from headscope.analyses.study import Study
 from headscope.core.arrays import Floats
+from headscope.core.types import AnyDict
 from headscope.core.validation import Count, validated
 from headscope.corpora import Corpus
 from headscope.measures import positions as definitions
@@ -176,7 +177,7 @@ def _called(name: str) -> tuple[str, Literal["tokens", "before", "itself", "afte
     if name.startswith("tokens"):
         first, _, last = name.removeprefix("tokens").partition("..")
         return (f"{first}–{last}" if last else f"{first}+"), "tokens"
-    plain: dict[str, Any] = {
+    plain: AnyDict = {
         "first": ("1", "tokens"),
         "previous": ("1", "before"),
         "current": ("0", "itself"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,6 +19,7 @@ from safetensors import safe_open
 from torch import Tensor
 
 from headscope.core.arrays import Ints
+from headscope.core.types import AnyMapping
 from headscope.errors import InputError, RefusedError
 from headscope.runs.checkpoint import difference
 from headscope.runs.safefile import decode, naming, write
@@ -44,7 +45,7 @@ class Store:
     """
 
     def __init__(
-        self, folder: Path, name: str, sizes: Ints, precision: Precision, identity: Mapping[str, Any]
+        self, folder: Path, name: str, sizes: Ints, precision: Precision, identity: AnyMapping
     ) -> None:
         self.precision: Precision = precision
         self._sizes = np.asarray(sizes, np.int64)
@@ -123,7 +124,7 @@ class Store:
         return numbers[start : None if count is None else start + count]
 
 
-def check_run(path: Path, written: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
+def check_run(path: Path, written: AnyMapping, expected: AnyMapping) -> None:
     """Raise `InputError` where a file is not of the run that is expected."""
     if differs := difference(json.loads(json.dumps(expected)), written):
         raise InputError(f"{path}: is of another run: {differs}. Give another folder")

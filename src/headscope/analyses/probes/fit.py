@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,6 +16,7 @@ from headscope.analyses.probes.cache import Store, check_run, restored
 from headscope.analyses.probes.modules import SPECIAL, Batch, PairProbe, Probe
 from headscope.analyses.probes.trees import Trees
 from headscope.core.arrays import Arrays, Ints
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.core.validation import Count, Seed, validated
 from headscope.errors import RunError
 from headscope.models.weights import seeded
@@ -168,12 +169,12 @@ class Fitted:
         """Whether training is over."""
         return len(self.losses) >= epochs or self.stale >= PATIENCE
 
-    def described(self) -> dict[str, Any]:
+    def described(self) -> AnyDict:
         """All but the arrays, as JSON."""
         return {"losses": self.losses, "best": self.best, "before": self.before, "stale": self.stale}
 
     @classmethod
-    def of(cls, arrays: Arrays, described: Mapping[str, Any]) -> Fitted:
+    def of(cls, arrays: Arrays, described: AnyMapping) -> Fitted:
         """Restore the state that `described` and `arrays` were of."""
         losses = [(float(loss), float(held_out)) for loss, held_out in described["losses"]]
         best, before, stale = (described[name] for name in ("best", "before", "stale"))
@@ -306,7 +307,7 @@ def trained(
     make: Callable[[], P],
     data: Data,
     path: Path | None,
-    identity: Mapping[str, Any],
+    identity: AnyMapping,
     *,
     rate: float,
     seed: int,
@@ -346,7 +347,7 @@ def trained(
         return probe, fit(probe, data, rate=rate, seed=seed, epochs=epochs, begin=begin, after_epoch=keep)
 
 
-def _begun(path: Path, identity: Mapping[str, Any]) -> Fitted | None:
+def _begun(path: Path, identity: AnyMapping) -> Fitted | None:
     """What a file holds of an earlier training, or None. Raises `InputError` for that of another probe."""
     if not path.is_file():
         return None

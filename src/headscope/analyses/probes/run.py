@@ -34,6 +34,7 @@ from headscope.analyses.probes.trees import Trees, behaviours
 from headscope.analyses.result import returns_result
 from headscope.attention.load import load
 from headscope.core.arrays import Ints
+from headscope.core.types import AnyDict, AnyPath
 from headscope.core.validation import Count, Seed
 from headscope.corpora import Corpus, Example
 from headscope.corpora.given import AnnotatedCorpus
@@ -79,7 +80,7 @@ def probe(
     dev: AnnotatedCorpus | Iterable[Example],
     *,
     kinds: Sequence[str] = KINDS,
-    vectors: str | os.PathLike[str] | None = None,
+    vectors: AnyPath | None = None,
     seed: Seed = 0,
     epochs: Count = 40,
     precision: Precision = "uint8",
@@ -197,20 +198,20 @@ class _ProbeRun:
     model: Model
     sides: tuple[_ProbeTreebank, _ProbeTreebank]
     vocabulary: dict[str, int]
-    vectors_file: str | os.PathLike[str] | None
+    vectors_file: AnyPath | None
     seed: int
     epochs: int
     precision: Precision
     options: RunOptions
     folder: Path
     stack: ExitStack
-    about: dict[str, Any] = field(default_factory=dict[str, Any])
+    about: AnyDict = field(default_factory=AnyDict)
     losses: dict[str, list[list[float]]] = field(default_factory=dict[str, list[list[float]]])
 
     def __post_init__(self) -> None:
         self.train, self.dev = self.sides
         forms = "\n".join(self.vocabulary).encode("utf-8", "surrogatepass")
-        self._identity: dict[str, Any] = {
+        self._identity: AnyDict = {
             "forms": hashlib.sha256(forms).hexdigest()[:16],
             "versions": {key: version for key, version in versions().items() if key != "python"},
             "model": weights(self.model),

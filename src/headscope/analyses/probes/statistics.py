@@ -25,6 +25,7 @@ import xarray as xr
 from headscope.analyses.probes.trees import Trees, depths, distances
 from headscope.core.arrays import AnyFloats, Bools, Floats, Ints
 from headscope.core.lazy import module
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.statistics import jackknife
 from headscope.statistics.jackknife import share_interval
 from headscope.statistics.resample import Gain
@@ -269,7 +270,7 @@ COMPARED = ("uas", "uuas")
 """Scores whose differences between probes are given."""
 
 
-def dataset(rows: Sequence[Row], trees: Trees, *, seed: int, meta: Mapping[str, Any]) -> xr.Dataset:
+def dataset(rows: Sequence[Row], trees: Trees, *, seed: int, meta: AnyMapping) -> xr.Dataset:
     """Figures over ``probe``, as they are defined above, with 95 % intervals over documents (else sentences).
 
     Args:
@@ -296,7 +297,7 @@ def dataset(rows: Sequence[Row], trees: Trees, *, seed: int, meta: Mapping[str, 
         "clusters": trees.kind,
     }
     figures: list[dict[str, Mean]] = []
-    lines: list[dict[str, Any]] = []
+    lines: list[AnyDict] = []
     for row in rows:
         scores = _of_heads if isinstance(row.scored, Heads) else _of_structure
         means = scores(row, trees, draw, edges)
@@ -308,7 +309,7 @@ def dataset(rows: Sequence[Row], trees: Trees, *, seed: int, meta: Mapping[str, 
             line |= zip((f"{name}_low", f"{name}_high"), means[name].ends, strict=True)
         line["effective"] = means["uuas"].documents
         lines.append(line)
-    variables: dict[str, Any] = {
+    variables: AnyDict = {
         name: (("probe",), np.array([line.get(name, np.nan) for line in lines])) for name in COLUMNS[1:]
     }
     for score in COMPARED:
@@ -323,7 +324,7 @@ def dataset(rows: Sequence[Row], trees: Trees, *, seed: int, meta: Mapping[str, 
 _ENDS = (*jackknife.ENDS, "_p")
 
 
-def _differences(score: str, means: Sequence[Mean | None]) -> dict[str, Any]:
+def _differences(score: str, means: Sequence[Mean | None]) -> AnyDict:
     """What each probe has more than each other, over ``(probe, other)``."""
     figures = np.full((len(_ENDS), len(means), len(means)), np.nan)
     for one, first in enumerate(means):

@@ -37,6 +37,7 @@ from headscope.core.heads import AnyHead, Head
 from headscope.core.link import End, Span, Unit, located
 from headscope.core.terms import SHOWN, SIDES
 from headscope.core.tokens import Tokens
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.core.validation import Seed
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
@@ -75,7 +76,7 @@ class ReadsWork:
     def __post_init__(self) -> None:
         self._reader: Reader | None = None
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> AnyDict:
         return {**vars(self), "_reader": None}  # it holds modules: each process finds its own
 
     def reader(self, ready: Mapping[str, Tensor]) -> Reader:
@@ -253,7 +254,7 @@ def writer(text: str) -> Who:
     return Who(kind, part, int(layer), int(head))  # pyright: ignore[reportArgumentType]
 
 
-def _figures(sums: Shares, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
+def _figures(sums: Shares, meta: AnyDict, about: AnyMapping) -> xr.Dataset:
     """Shares with their errors, chance, p and q."""
     total = sums.closed()
     value, se, skew = total.value()[0], total.error()[0], total.skewness()[0]
@@ -280,7 +281,7 @@ def _figures(sums: Shares, meta: dict[str, Any], about: Mapping[str, Any]) -> xr
 KIND = Kind("reads", Shares.from_arrays, _figures, title="reading")
 
 
-def _left(sums: Shares, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
+def _left(sums: Shares, meta: AnyDict, about: AnyMapping) -> xr.Dataset:
     total = sums.closed()
     value, se = total.value(), total.error()
     figures = {"contrast_left": value[0], "left_se": se[0], "attention_left": value[1], "attention_se": se[1]}
@@ -341,7 +342,7 @@ def _work(model: Model, head: AnyHead, of: str, seed: int) -> _CorpusWork:
     return _CorpusWork(model, asked, measure, seed)
 
 
-def _about(work: _CorpusWork, of: str) -> dict[str, Any]:
+def _about(work: _CorpusWork, of: str) -> AnyDict:
     return {"head": str(work.head), "of": of, "seed": work.seed}
 
 
@@ -352,7 +353,7 @@ def over_corpus(
     *,
     ablated: int,
     reinitialised: int | None,
-    options: Mapping[str, Any],
+    options: AnyMapping,
     **asked: Any,
 ) -> xr.Dataset:
     """Shares over a corpus, those of the re-initialised model, and what is left without the heads with the largest.

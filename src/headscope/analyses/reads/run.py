@@ -36,6 +36,7 @@ from headscope.attention.stream import Read, Reader, Who
 from headscope.core.heads import AnyHead, Head
 from headscope.core.terms import SIDES
 from headscope.core.tokens import Tokens
+from headscope.core.types import AnyDict
 from headscope.core.validation import Number, Seed
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
@@ -147,7 +148,7 @@ def reads(
         )
     if of != ATTENDED:
         raise InputError(f"of: is of a corpus, and one input was given; found {of!r}")
-    contrast: dict[str, Any] = {"query": query, "key": key, "foil": foil, "pairs": pairs}
+    contrast: AnyDict = {"query": query, "key": key, "foil": foil, "pairs": pairs}
     return _of_input(model, *prepare(model, text, pair, target), Head.of(head), attention, **contrast)
 
 
@@ -188,7 +189,7 @@ def _of_input(
         }
         for side in SIDES
     }
-    values: dict[str, Any] = {"term": over(terms), "looks_at": over(pieces, "").astype(object)}
+    values: AnyDict = {"term": over(terms), "looks_at": over(pieces, "").astype(object)}
     if (unturned := read.unturned(call)) is not None:
         content = {side: single(read.by_name(asked.numbers(unturned, side))) for side in SIDES}
         values["content"] = over(content)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from headscope.core.arrays import Floats
 from headscope.core.counts import plural
 from headscope.core.heads import Head
 from headscope.core.terms import REST, SIDES, split
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.measures.dataset import describe, description
 from headscope.statistics.jackknife import needs
 from headscope.views.blocks import Block, matrix, rows_of
@@ -33,9 +34,9 @@ UNTRAINED = "share_untrained"
 
 def dataset(
     writers: Sequence[tuple[str, str, int, int]],
-    values: Mapping[str, Any],
+    values: AnyMapping,
     pairs: tuple[Sequence[str], Floats] | None,
-    meta: Mapping[str, Any],
+    meta: AnyMapping,
 ) -> xr.Dataset:
     """The terms of one contrast.
 
@@ -47,10 +48,10 @@ def dataset(
     """
     called, kinds, layers, heads = zip(*writers, strict=True)
     axes = ("side", "writer")
-    variables: dict[str, Any] = {
+    variables: AnyDict = {
         name: (axes, value) if np.ndim(value) == 2 else ((), value) for name, value in values.items()
     }
-    coords: dict[str, Any] = {
+    coords: AnyDict = {
         "side": list(SIDES),
         "writer": list(called),
         "kind": ("writer", list(kinds)),
@@ -92,7 +93,7 @@ def table(result: xr.Dataset) -> pd.DataFrame:
     names = {name: name for name in (*summed, "looks_at", "chance", "p", "q", UNTRAINED, *CORPUS_ABLATED)}
     names |= {"se": "share_se", "ci_low": "share_low", "ci_high": "share_high"}
     there = {column: result[name] for column, name in names.items() if name in result}
-    rows: list[dict[str, Any]] = []
+    rows: list[AnyDict] = []
     for at, side in enumerate(SIDES):
         every = {
             column: array.values[at] if array.ndim == 2 else array.values for column, array in there.items()
@@ -111,9 +112,9 @@ def table(result: xr.Dataset) -> pd.DataFrame:
     return frame.astype(dict.fromkeys(("layer", "head"), "Int64"))
 
 
-def _writer(result: xr.Dataset, place: int) -> dict[str, Any]:
+def _writer(result: xr.Dataset, place: int) -> AnyDict:
     layer, head = (int(result[f"writer_{name}"].values[place]) for name in ("layer", "head"))
-    named: dict[str, Any] = {"writer": str(result["writer"].values[place])}
+    named: AnyDict = {"writer": str(result["writer"].values[place])}
     named |= {"layer": layer} if layer >= 0 else {}
     return named | ({"head": head, "paper": Head(layer, head).paper} if head >= 0 else {})
 

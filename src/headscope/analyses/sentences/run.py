@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
@@ -25,6 +25,7 @@ from headscope.core.arrays import Bools, Floats, of_layers
 from headscope.core.counts import plural
 from headscope.core.heads import AnyHead, Head
 from headscope.core.lazy import module
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.core.validation import Number, validated
 from headscope.errors import InputError, RefusedError
 from headscope.measures.dataset import describe, description
@@ -135,7 +136,7 @@ def beyond_normal(values: Floats) -> Floats:
     return np.where(spread, z, np.where(np.isfinite(values).all(-1), -np.inf, np.nan))
 
 
-def dataset(texts: Sequence[Maps], meta: Mapping[str, Any]) -> xr.Dataset:
+def dataset(texts: Sequence[Maps], meta: AnyMapping) -> xr.Dataset:
     """Label kurtoses.
 
     Args:
@@ -154,9 +155,9 @@ def dataset(texts: Sequence[Maps], meta: Mapping[str, Any]) -> xr.Dataset:
         "p": p,
         "q": false_discovery(p.ravel()).reshape(p.shape),
     }
-    variables: dict[str, Any] = {name: (("layer", "head"), array) for name, array in figures.items()}
+    variables: AnyDict = {name: (("layer", "head"), array) for name, array in figures.items()}
     variables["chance"] = ((), float(np.mean([-6 / (text.received.shape[-1] + 1) for text in texts])))
-    coords: dict[str, Any] = {"layer": list(texts[0].layers), "head": list(range(mean.shape[1]))}
+    coords: AnyDict = {"layer": list(texts[0].layers), "head": list(range(mean.shape[1]))}
     if len(texts) == 1:
         (maps,) = texts
         padded = np.full((*mean.shape, len(maps.texts)), np.nan)
@@ -334,7 +335,7 @@ def sentences(
             name = "text" if len(texts) == 1 else f"text {number + 1}"
             mapped.append(_mapped(model, passage, cut, name, apart))
             moved(1)
-    meta: dict[str, Any] = {
+    meta: AnyDict = {
         "model": described(model, ())["model"],
         "texts": len(texts),
         "tokens": sum(text.tokens for text in mapped),

@@ -8,6 +8,7 @@ from typing import Any
 
 from headscope.analyses.shown import Table
 from headscope.core.counts import plural
+from headscope.core.types import AnyDict
 from headscope.core.validation import Count
 from headscope.errors import InputError
 
@@ -51,7 +52,7 @@ def run(
         raise InputError(
             f"B: expected a second text, or --in FILE of texts, found {'neither' if b is None else 'both'}"
         )
-    given: dict[str, Any] = {**options, "units": units.split(",") if "," in units else units}
+    given: AnyDict = {**options, "units": units.split(",") if "," in units else units}
     if prompt is not None:
         given["prompt"] = tuple(prompt.split("|", 1)) if "|" in prompt else prompt
     if second is not None:

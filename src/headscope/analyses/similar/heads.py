@@ -15,6 +15,7 @@ from headscope.analyses.why.asked import AskedPrompt
 from headscope.analyses.why.passes import Masked, Passes, by_head
 from headscope.analyses.why.spans import Prompt, Source
 from headscope.core.heads import Head
+from headscope.core.types import AnyDict
 from headscope.models.embedding import Embedder
 
 
@@ -42,7 +43,7 @@ class AskedVector(AskedPrompt):
     before: int = 0
 
     @property
-    def kept(self) -> dict[str, Any]:
+    def kept(self) -> AnyDict:
         """What makes a module with a head give its hidden states."""
         return {"output_hidden_states": True}
 

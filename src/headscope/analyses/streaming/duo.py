@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +10,14 @@ import xarray as xr
 
 from headscope.core.arrays import Floats
 from headscope.core.saving import replacing
+from headscope.core.types import AnyPath
 from headscope.core.validation import validated
 from headscope.errors import InputError
 from headscope.measures.dataset import description
 
 
 @validated
-def save_duo_attention(result: xr.Dataset, folder: str | os.PathLike[str]) -> Path:
+def save_duo_attention(result: xr.Dataset, folder: AnyPath) -> Path:
     """Write ``full_attention_heads.tsv`` and ``config.json`` as DuoAttention's ``load_attn_pattern`` reads them.
 
     The table has a row a layer and a column a key head, between 0 (streaming) and 1 (the head that loses most): the
@@ -54,7 +54,7 @@ def save_duo_attention(result: xr.Dataset, folder: str | os.PathLike[str]) -> Pa
     return save_gates(gates, folder, meta["sink"], meta["recent"])
 
 
-def save_gates(gates: Floats, folder: str | os.PathLike[str], sink: int, recent: int) -> Path:
+def save_gates(gates: Floats, folder: AnyPath, sink: int, recent: int) -> Path:
     """Write the two files of gates ``[layer key_head]``; the folder."""
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)

@@ -11,6 +11,7 @@ import xarray as xr
 
 from headscope.analyses.patching.statistics import Effects, agreement
 from headscope.core.arrays import Floats
+from headscope.core.types import AnyMapping
 from headscope.measures.dataset import describe, description
 from headscope.statistics.jackknife import (
     LEAST,
@@ -96,7 +97,7 @@ def p_values(losses: Floats) -> Floats:
 
 
 def dataset(
-    figures: Mapping[str, Floats], layers: Sequence[int], meta: Mapping[str, Any], check: AnswerCheck
+    figures: Mapping[str, Floats], layers: Sequence[int], meta: AnyMapping, check: AnswerCheck
 ) -> xr.Dataset:
     """Label figures over key heads ``[layer key_head]`` and the answers of a check."""
 

@@ -22,6 +22,7 @@ from headscope.attention.recording import evaluating
 from headscope.core.arrays import Bools, Ints
 from headscope.core.audio import Audio
 from headscope.core.tokens import Tokens
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.errors import InputError, RefusedError
 from headscope.models import Model
 from headscope.models.encode import encode
@@ -52,7 +53,7 @@ class AskedPrompt:
 
     model: Model
     prompt: Prompt
-    ready: Mapping[str, Any]
+    ready: AnyMapping
     kind: Kind
     rows: Bools
     targets: Ints
@@ -103,7 +104,7 @@ class AskedPrompt:
         return "input_ids" in self.ready and not any(value.is_floating_point() for value in values)
 
     @property
-    def kept(self) -> dict[str, Any]:
+    def kept(self) -> AnyDict:
         """What tells a module to give no other logits than those of the answer, where it can."""
         takes = signature(self.model.module.forward).parameters
         return {"logits_to_keep": len(self.targets)} if self.written and "logits_to_keep" in takes else {}
@@ -165,8 +166,8 @@ def ask(
     *,
     image: Any = None,
     audio: Audio | None = None,
-    tools: Sequence[Mapping[str, Any]] | None = None,
-    documents: Sequence[Mapping[str, Any]] | None = None,
+    tools: Sequence[AnyMapping] | None = None,
+    documents: Sequence[AnyMapping] | None = None,
     part: tuple[int, int] | None = None,
     position: int | None = None,
     max_new_tokens: int = 60,
@@ -186,7 +187,7 @@ def ask(
     return asked
 
 
-def _written(model: Model, prompt: Prompt, ready: dict[str, Any], answer: Answer, most: int) -> AskedPrompt:
+def _written(model: Model, prompt: Prompt, ready: AnyDict, answer: Answer, most: int) -> AskedPrompt:
     """The answer of a model that writes."""
     ids: list[int] = [] if prompt.tokens.ids is None else prompt.tokens.ids.tolist()
     if not model.encoder_decoder:
@@ -247,7 +248,7 @@ def _forced(model: Model) -> list[int]:
     return [int(number) for number in prefix][1:]
 
 
-def _generated(model: Model, ready: Mapping[str, Any], before: int, most: int) -> list[int]:
+def _generated(model: Model, ready: AnyMapping, before: int, most: int) -> list[int]:
     """What the model writes, without the special tokens at its end."""
     with torch.no_grad(), evaluating(model.module), running(model, ready):
         write: Any = model.module.generate  # pyright: ignore[reportAttributeAccessIssue]
@@ -288,7 +289,7 @@ def _ids_of(model: Model, prompt: Prompt, ids: list[int], answer: str | int | Se
 
 
 def _predicted(
-    model: Model, prompt: Prompt, ready: dict[str, Any], answer: Answer, position: int | None
+    model: Model, prompt: Prompt, ready: AnyDict, answer: Answer, position: int | None
 ) -> AskedPrompt:
     """The answer of a model that writes nothing."""
     ready = {**ready, **uncached(model.module)}
@@ -379,7 +380,7 @@ def _words(model: Model, answer: str | int | Sequence[int]) -> list[int]:
 
 
 def _class(model: Model, answer: str | int | Sequence[int], count: int) -> int:
-    names: Mapping[str, Any] = getattr(model.config, "label2id", None) or {}
+    names: AnyMapping = getattr(model.config, "label2id", None) or {}
     if isinstance(answer, str) and answer in names:
         return int(names[answer])
     if isinstance(answer, int) and 0 <= answer < count:
@@ -394,9 +395,7 @@ def _label(model: Model, number: int) -> str:
     return str(names.get(number, number))
 
 
-def _extracted(
-    model: Model, prompt: Prompt, ready: dict[str, Any], answer: Answer, output: Any
-) -> AskedPrompt:
+def _extracted(model: Model, prompt: Prompt, ready: AnyDict, answer: Answer, output: Any) -> AskedPrompt:
     """The answer of a model that takes it from the text."""
     tokens = prompt.tokens
     special = tokens.special

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
 
 from headscope.analyses.why.statistics import MATTERS
 from headscope.core.saving import replacing
+from headscope.core.types import AnyDict
 from headscope.core.validation import Level, validated
 from headscope.errors import InputError
 from headscope.measures.dataset import description
@@ -95,7 +96,7 @@ def _gap(text: str) -> str:
     return text[len(text.rstrip()) :]
 
 
-def statements(result: xr.Dataset, level: float = 0.05) -> list[dict[str, Any]]:
+def statements(result: xr.Dataset, level: float = 0.05) -> list[AnyDict]:
     """The statements, each with its sources as they are written to a file."""
     masked, q = result["statement_masked"].values, result["statement_q"].values
     return [
@@ -122,7 +123,7 @@ def save(result: xr.Dataset, path: Path, level: float = 0.05) -> str:
     return write_statements(statements(result, level), path)
 
 
-def write_statements(lines: Sequence[dict[str, Any]], path: Path) -> str:
+def write_statements(lines: Sequence[AnyDict], path: Path) -> str:
     """Write statements, one object a line; say what it is."""
     with replacing(path) as file:
         file.write_text(

@@ -17,6 +17,7 @@ from headscope.core.arrays import Bools
 from headscope.core.audio import Audio
 from headscope.core.conversations import spoken
 from headscope.core.tokens import Tokens
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.core.validation import Expected
 from headscope.errors import InputError
 from headscope.models import Model
@@ -44,9 +45,9 @@ def read(
     answer: Answer,
     image: Any,
     audio: Audio | None,
-    tools: Sequence[Mapping[str, Any]] | None,
-    documents: Sequence[Mapping[str, Any]] | None,
-) -> tuple[Prompt, dict[str, Any], Answer]:
+    tools: Sequence[AnyMapping] | None,
+    documents: Sequence[AnyMapping] | None,
+) -> tuple[Prompt, AnyDict, Answer]:
     """The prompt as it is cut, what the module takes of it, and the answer that stands in it."""
     items = cast("list[Any]", given) if isinstance(given, list) else []
     talk = bool(items) and isinstance(items[0], Mapping)
@@ -106,7 +107,7 @@ def read(
     return Prompt(tokens, texts, parts, pair), ready, answer
 
 
-def _tool(one: Mapping[str, Any]) -> Mapping[str, Any]:
+def _tool(one: AnyMapping) -> AnyMapping:
     """A tool as templates take it, of one that Anthropic's requests have."""
     if "input_schema" not in one:
         return one
@@ -115,7 +116,7 @@ def _tool(one: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _parts(
-    rendered: Rendered, messages: Sequence[Mapping[str, Any]], more: Mapping[str, Sequence[Mapping[str, Any]]]
+    rendered: Rendered, messages: Sequence[AnyMapping], more: Mapping[str, Sequence[AnyMapping]]
 ) -> dict[str, Sequence[Stretch]]:
     """What a conversation has: its messages, with the calls of tools in them, and what stands beside these."""
     turns, made = rendered.spans, rendered.calls()
@@ -161,12 +162,12 @@ def _between(texts: Sequence[str], special: Bools) -> list[Stretch]:
     return stretches
 
 
-def _located(rendered: Rendered, name: str, entries: Sequence[Mapping[str, Any]]) -> list[Stretch]:
+def _located(rendered: Rendered, name: str, entries: Sequence[AnyMapping]) -> list[Stretch]:
     """Where the template wrote tools or documents."""
     stretches: list[Stretch] = []
     text, at = rendered.text, 0
     for number, entry in enumerate(entries):
-        inner: Mapping[str, Any] = entry.get("function", entry)
+        inner: AnyMapping = entry.get("function", entry)
         forms = [
             json.dumps(one, indent=indent, ensure_ascii=False)
             for one in (entry, inner)

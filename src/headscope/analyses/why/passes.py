@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from inspect import signature
@@ -22,6 +22,7 @@ from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import edits, evaluating, recording, route
 from headscope.core.arrays import Floats, of_layers
 from headscope.core.heads import Head
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.errors import RefusedError
 from headscope.models.perceive import of_tower
 from headscope.models.rotary import unscaled
@@ -121,7 +122,7 @@ class Passes:
         keys, prompt = record.shape[3] + record.key_offset, len(self.asked.prompt.tokens)
         return wanted and (keys == self.asked.length or (grows and keys >= prompt))
 
-    def run(self, ready: Mapping[str, Any], asked: AskedPrompt | None = None) -> tuple[Tensor, Any]:
+    def run(self, ready: AnyMapping, asked: AskedPrompt | None = None) -> tuple[Tensor, Any]:
         """The logits of the answer, ``[row token choice]``, where `asked` has it, and all that the module returns."""
         asked = self.asked if asked is None else asked
         with running(self.model, ready):
@@ -479,7 +480,7 @@ class _Fixed(TorchFunctionMode):
         def fixed(value: Any) -> Any:
             return value.detach() if isinstance(value, nn.Parameter) and value.requires_grad else value
 
-        named: dict[str, Any] = kwargs or {}
+        named: AnyDict = kwargs or {}
         return func(*map(fixed, args), **{name: fixed(value) for name, value in named.items()})
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any, Literal
 
@@ -25,6 +25,7 @@ from headscope.attention.recording import recording
 from headscope.core.arrays import Bools, Floats
 from headscope.core.audio import Audio
 from headscope.core.heads import Head
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.core.validation import Count, Number, Seed, validated
 from headscope.errors import RefusedError
 from headscope.measures.dataset import describe
@@ -53,8 +54,8 @@ def why(
     *,
     image: Any = None,
     audio: Audio | None = None,
-    tools: Sequence[Mapping[str, Any]] | None = None,
-    documents: Sequence[Mapping[str, Any]] | None = None,
+    tools: Sequence[AnyMapping] | None = None,
+    documents: Sequence[AnyMapping] | None = None,
     part: tuple[int, int] | None = None,
     position: Number | None = None,
     delete: bool = False,
@@ -181,7 +182,7 @@ class Explained:
         self.asked, self.sources = asked, sources
         self.passes = Passes(asked, sources, batch_size)
         self.top: list[int] = []
-        self.through: dict[str, Any] = {}
+        self.through: AnyDict = {}
         self.slopes: Slopes = Slopes()
         self._words = asked.kind in ("text", "masked")
 
@@ -238,7 +239,7 @@ class Explained:
                     (self.slopes.log_p - self.passes.deleted([span]))[torch.as_tensor(asked.part)].sum()
                 )
         heads = by_head(self.slopes)
-        variables: dict[str, Any] = {
+        variables: AnyDict = {
             **{name: ("span", values) for name, values in figures.items()},
             **self._together(effects),
             "log_probability": float(self.slopes.log_p[torch.as_tensor(asked.part)].sum()),
@@ -259,7 +260,7 @@ class Explained:
         if len(counted) == len(groups):
             variables["statement_estimate"] = (("statement", "span"), estimates)
         places = [np.flatnonzero(source.tokens) for source in self.sources]
-        coords: dict[str, Any] = {
+        coords: AnyDict = {
             "span": np.arange(count),
             **{
                 name: ("span", [getattr(source, name) for source in self.sources])
@@ -355,7 +356,7 @@ class Explained:
         self.passes.masked(every, receive)
         return lost
 
-    def _together(self, effects: Floats) -> dict[str, Any]:
+    def _together(self, effects: Floats) -> AnyDict:
         """What all spans there are lose together, the first of them, and each two of these."""
         two = list(combinations(self.top, 2))
         every = [Masked(tuple(range(len(self.sources)))), Masked(tuple(self.top)), *map(Masked, two)]
@@ -382,7 +383,7 @@ class Explained:
         )
         return made
 
-    def _heads(self, count: int, seed: int) -> dict[str, Any]:
+    def _heads(self, count: int, seed: int) -> AnyDict:
         """What the answer loses where some heads alone do not see the first span."""
         if not count or not self.top:
             return {}

@@ -17,6 +17,7 @@ from headscope.analyses.why.spans import Source
 from headscope.attention.one import capture
 from headscope.core.arrays import Floats
 from headscope.core.maps import AttentionMaps
+from headscope.core.types import AnyDict
 from headscope.core.validation import validated
 from headscope.errors import InputError
 from headscope.measures.dataset import description
@@ -38,10 +39,10 @@ TOKENS = 512
 """Maps of longer inputs are not put into the page."""
 
 
-def kept(asked: AskedPrompt, sources: list[Source]) -> dict[str, Any]:
+def kept(asked: AskedPrompt, sources: list[Source]) -> AnyDict:
     """What a result keeps of its input for its view: ids, where spans without characters lie, and on what."""
     tokens = asked.prompt.tokens
-    variables: dict[str, Any] = {}
+    variables: AnyDict = {}
     if asked.plain and asked.axis == "self" and not asked.prompt.pair and asked.model.tokenizer is not None:
         texts = [*asked.prompt.texts, *(asked.texts[:-1] if asked.written else ())]
         variables["id"] = ("input", asked.ready["input_ids"][0].tolist())

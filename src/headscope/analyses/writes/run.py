@@ -25,6 +25,7 @@ from headscope.attention.circuits import Circuits, circuits
 from headscope.attention.residual import token_id, unembedding
 from headscope.core.counts import layers_by_heads, plural
 from headscope.core.heads import AnyHead, Head
+from headscope.core.types import AnyDict
 from headscope.core.validation import Count, Seed, validated
 from headscope.errors import InputError, RefusedError
 from headscope.measures.dataset import description
@@ -169,7 +170,7 @@ def writes(
     count = np.full(shape, float(len(drawn)))
     figures["itself_low"], figures["itself_high"] = share_interval(figures["itself"], np.zeros(shape), count)
     del figures["copying_q"]  # is taken of all heads at once
-    values: dict[str, Any] = {name: (("layer", "head"), array) for name, array in figures.items()}
+    values: AnyDict = {name: (("layer", "head"), array) for name, array in figures.items()}
     values |= {name: (("layer", "head", "at", "rank"), array) for name, array in (names | sizes).items()}
     values["token"] = ("layer", "head", "at"), token
     values["offset_score"] = ("layer", "head", "offset"), offsets

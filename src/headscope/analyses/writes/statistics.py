@@ -11,6 +11,7 @@ import xarray as xr
 
 from headscope.core.arrays import Floats, quiet
 from headscope.core.lazy import module
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.measures.dataset import describe
 from headscope.measures.tidy import tidy
 from headscope.statistics.jackknife import false_discovery
@@ -108,7 +109,7 @@ def dataset(
     layers: Sequence[int],
     heads: Sequence[int],
     chance: float,
-    meta: Mapping[str, Any],
+    meta: AnyMapping,
 ) -> xr.Dataset:
     """Label what heads write.
 
@@ -136,7 +137,7 @@ def table(result: xr.Dataset) -> pd.DataFrame:
     scores = result["offset_score"]
     gain = scores.max("offset")
     best = scores.fillna(-np.inf).argmax("offset").where(gain.notnull())
-    lists: dict[str, Any] = {
+    lists: AnyDict = {
         column: module("xarray").apply_ufunc(
             _listed, result[name], input_core_dims=[["rank"]], output_dtypes=[object], vectorize=True
         )

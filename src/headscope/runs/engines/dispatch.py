@@ -25,6 +25,7 @@ import torch
 
 from headscope.core.counts import plural
 from headscope.core.failures import reason, warn
+from headscope.core.types import AnyMapping
 from headscope.corpora import Example
 from headscope.errors import InputError, ModelError, RunError
 from headscope.models import Model
@@ -98,7 +99,7 @@ class Dispatch:
         engine: Remote,
         prepare: Sequence[Any],
         units: Iterator[Sequence[SentBlock]],
-        about: Mapping[str, Any],
+        about: AnyMapping,
         shown: Progress | None = None,
     ) -> None:
         self._engine, self._prepare, self._source = engine, prepare, units
@@ -223,7 +224,7 @@ class Dispatch:
         if self._at:
             warn(f"{slot.name} takes no part: {why}", 1)
 
-    def _prepared(self, slot: Slot, _: int, about: Mapping[str, Any]) -> None:
+    def _prepared(self, slot: Slot, _: int, about: AnyMapping) -> None:
         self._ready.add(slot)
         differs = [
             f"{name}: expected {value}, found {about.get(name)}"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
 
+from headscope.core.types import AnyMapping
 from headscope.models import Model
 from headscope.runs.checkpoint import SentBlock
 from headscope.runs.identity import circumstances
@@ -39,7 +40,7 @@ class Engine(AbstractContextManager["Engine"]):
         """Where a model runs."""
 
     @abstractmethod
-    def circumstances(self, model: Model) -> Mapping[str, Any]:
+    def circumstances(self, model: Model) -> AnyMapping:
         """What may move last digits there."""
 
     @abstractmethod
@@ -76,7 +77,7 @@ class Here(Engine):
         """The model's own."""
         return model.device
 
-    def circumstances(self, model: Model) -> Mapping[str, Any]:
+    def circumstances(self, model: Model) -> AnyMapping:
         """Of this process."""
         return circumstances(model.device)
 

@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
@@ -25,6 +25,7 @@ import torch
 import headscope
 from headscope.core.failures import reason
 from headscope.core.lazy import module
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.core.validation import Count, validated
 from headscope.errors import InputError, RunError
 from headscope.models import Model
@@ -72,7 +73,7 @@ class Processes(Remote):
         """The kind of the devices."""
         return torch.device(torch.device(self.devices[0]).type)
 
-    def circumstances(self, model: Model) -> Mapping[str, Any]:
+    def circumstances(self, model: Model) -> AnyMapping:
         """Of this machine, with the threads of a process."""
         return {**circumstances(torch.device(self.devices[0])), "threads": self.threads}
 
@@ -235,7 +236,7 @@ class Dask(Remote):
             raise InputError(f"dask: expected a distributed.Client or an address, found {kind}")
         self.client, self.threads = client, threads
         self._device, self._always_send = device, send
-        self._about: dict[str, Mapping[str, Any]] = {}
+        self._about: dict[str, AnyMapping] = {}
         self._slots: dict[str, Slot] | None = None  # by their addresses
         self._looked, self._call = 0.0, None
 
@@ -251,7 +252,7 @@ class Dask(Remote):
         """The kind of device."""
         return torch.device(torch.device(self._device or model.device.type).type)
 
-    def circumstances(self, model: Model) -> Mapping[str, Any]:
+    def circumstances(self, model: Model) -> AnyMapping:
         """Of the first worker that is there; waits for one."""
         where = self._device or model.device.type
         if where not in self._about:
@@ -312,7 +313,7 @@ class Dask(Remote):
         return SentModel(model.name, known, None, model.checked is not None, key)
 
 
-def _circumstances(device: str, threads: int) -> dict[str, Any]:
+def _circumstances(device: str, threads: int) -> AnyDict:
     torch.set_num_threads(threads)
     check_device(device)
     return circumstances(torch.device(device))

@@ -33,6 +33,7 @@ import headscope
 from headscope.attention.load import load
 from headscope.core.failures import reason
 from headscope.core.lazy import module as library
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.errors import HeadscopeError, InputError, ModelError, RunError
 from headscope.models import Model
 from headscope.models import load as find
@@ -203,7 +204,7 @@ class SentModel:
 
     name: str
     weights: str
-    recipe: Mapping[str, Any] | None
+    recipe: AnyMapping | None
     checked: bool
     key: str
     saved: str | None = None
@@ -302,7 +303,7 @@ def _state() -> _WorkerState:
     return _WorkerState({})
 
 
-def prepare(data: bytes, device: str | None, keys: Sequence[str], *saved: bytes) -> dict[str, Any]:
+def prepare(data: bytes, device: str | None, keys: Sequence[str], *saved: bytes) -> AnyDict:
     """Load what a run needs that is not there yet, and say what may move last digits here.
 
     Args:

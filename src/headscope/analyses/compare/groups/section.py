@@ -13,6 +13,7 @@ from headscope.analyses.compare.groups import statistics as two_groups
 from headscope.analyses.roles.statistics import heads_in
 from headscope.core.counts import plural
 from headscope.core.heads import Head
+from headscope.core.types import AnyDict
 from headscope.measures.dataset import description
 from headscope.views import blocks, digits
 from headscope.views.blobs import Blobs
@@ -57,7 +58,7 @@ class GroupsSection(Section):
     command: str | None = None
 
     @property
-    def meta(self) -> dict[str, Any]:
+    def meta(self) -> AnyDict:
         """What made the figures."""
         return description(self.figures)
 

@@ -9,7 +9,7 @@ names heads of equal means that differ in their spread.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -18,6 +18,7 @@ import xarray as xr
 
 from headscope.core.arrays import AnyFloats, Bools, Floats, Ints
 from headscope.core.counts import plural
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.core.validation import Level
 from headscope.errors import InputError
 from headscope.measures.dataset import description
@@ -92,7 +93,7 @@ def compare(
     tokens: Ints | None = None,
     permutations: int = PERMUTATIONS,
     seed: int = 0,
-    meta: Mapping[str, Any] | None = None,
+    meta: AnyMapping | None = None,
 ) -> xr.Dataset:
     """Compare two groups of inputs in every measure and head.
 
@@ -153,7 +154,7 @@ def compare(
         "ci_low": difference.low,
         "ci_high": difference.high,
     }
-    variables: dict[str, Any] = {}
+    variables: AnyDict = {}
     for name, of_kept in figures.items():
         row_values = np.full(width, np.nan)
         row_values[keep] = of_kept
@@ -208,18 +209,18 @@ def sentence(dataset: xr.Dataset, level: float = LEVEL) -> str:
     return f"{count} {noun} between the groups at q ≤ {level:g} ({tests})"
 
 
-def drawn(meta: Mapping[str, Any]) -> str:
+def drawn(meta: AnyMapping) -> str:
     """What the p values were drawn from: how many permutations, or draws of a bootstrap, of what."""
     draws = "bootstrap draws" if meta.get("null") == MEANS else "permutations"
     return f"{meta['permutations']:,} {draws} of {meta['permuted']}"
 
 
-def null_in(meta: Mapping[str, Any]) -> str:
+def null_in(meta: AnyMapping) -> str:
     """What was tested, in words."""
     return f"{meta['null']}{_AT[meta['length']]}"
 
 
-def no_interval(meta: Mapping[str, Any]) -> str | None:
+def no_interval(meta: AnyMapping) -> str | None:
     """Why there is no interval of a difference, in words; None where a group has documents enough."""
     few = [
         f"{name} has {documents:.1f}"

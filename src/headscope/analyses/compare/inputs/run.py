@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -19,6 +18,7 @@ from headscope.attention.one import capture
 from headscope.core.arrays import Ints
 from headscope.core.maps import AttentionMaps
 from headscope.core.tokens import Tokens
+from headscope.core.types import AnyDict, AnyMapping, AnyPath
 from headscope.core.validation import validated
 from headscope.errors import InputError
 from headscope.live.view import Text, view
@@ -79,7 +79,7 @@ def compare(
     *,
     align: Align = "position",
     measures: Sequence[str | Measure] | None = None,
-    meta: Mapping[str, Any] | None = None,
+    meta: AnyMapping | None = None,
 ) -> xr.Dataset:
     """Compare two inputs in every head.
 
@@ -127,7 +127,7 @@ def findings(figures: xr.Dataset) -> list[str | Block]:
     ]
 
 
-def _moved(a: AttentionMaps, b: AttentionMaps) -> dict[str, Any]:
+def _moved(a: AttentionMaps, b: AttentionMaps) -> AnyDict:
     """How the aligned rows of each head differ, over (layer, head)."""
     start = int(a.causal)
     rows = len(a.query) - start
@@ -184,7 +184,7 @@ class ComparedInputs(Comparison):
     model: Model
     texts: tuple[Text, Text]
 
-    def save(self, path: str | os.PathLike[str], *, raw: bool = False) -> Path:
+    def save(self, path: AnyPath, *, raw: bool = False) -> Path:
         """Write it as its suffix says, and return the path: the explorer of A − B as ``.html``, ``.svg``, ``.pdf`` or
         ``.png``, the table as ``.csv``, ``.parquet``, ``.json`` or ``.tex``, the figures as ``.nc``.
 

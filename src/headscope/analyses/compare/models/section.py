@@ -15,6 +15,7 @@ from headscope.analyses.compare.roles import run as two_roles
 from headscope.analyses.roles.statistics import BROAD, heads_in, named, roles_of, units_of
 from headscope.analyses.study import LEVEL
 from headscope.core.heads import Head
+from headscope.core.types import AnyDict
 from headscope.measures.dataset import description
 from headscope.measures.tidy import tidy
 from headscope.views import blocks, digits
@@ -176,7 +177,7 @@ class Compare(ModelComparison):
             share = heads["units"].iloc[0] == "share"
             scale = 1.0 if share else float(heads[["a", "b"]].abs().to_numpy().max()) or 1.0
             sized.append((float(heads["difference"].abs().max()) / scale, heads))
-        distinct: dict[Any, tuple[dict[str, Any], list[Part]]] = {}
+        distinct: dict[Any, tuple[AnyDict, list[Part]]] = {}
         for _, heads in sorted(sized, key=lambda one: -one[0]):
             sizes = heads["difference"].abs()
             ranked = heads.loc[sizes.sort_values(ascending=False, kind="stable").index]

@@ -13,6 +13,7 @@ import xarray as xr
 from headscope.core import lazy
 from headscope.core.arrays import Floats
 from headscope.core.tokens import Tokens, is_punctuation
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.measures.measure import Measure, without
 from headscope.measures.sums import Sums
 from headscope.measures.tidy import labelled, tidy
@@ -116,7 +117,7 @@ def dataset(
     *,
     causal: bool,
     absent: Mapping[str, str],
-    meta: Mapping[str, Any],
+    meta: AnyMapping,
 ) -> xr.Dataset:
     """Figures over ``(measure, layer, head)`` from what was gathered by `stacked`.
 
@@ -134,7 +135,7 @@ def dataset(
     kept = [place for place, one in enumerate(measures) if one.name not in missing]
     value, error, documents, skewness = sums.value(), sums.error(), sums.effective(), sums.skewness()
     there = np.isfinite(sums.s[-len(DRIFT)])
-    variables: dict[str, Any] = {
+    variables: AnyDict = {
         "a": value[:count][kept],
         "b": value[count : 2 * count][kept],
         "difference": value[2 * count : 3 * count][kept],

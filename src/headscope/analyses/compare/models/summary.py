@@ -15,6 +15,7 @@ from headscope.analyses.compare.roles import run as two_roles
 from headscope.analyses.roles.statistics import BROAD, heads_in, named, roles_of
 from headscope.analyses.study import LEVEL
 from headscope.core.heads import Head
+from headscope.core.types import AnyDict
 from headscope.measures.dataset import description
 from headscope.views.payload import Part, Pin, Reason
 from headscope.views.reasons import because
@@ -53,7 +54,7 @@ class ModelComparison(Section):
     pins: Mapping[Head, Pin] = field(default_factory=dict[Head, Pin])
 
     @property
-    def meta(self) -> dict[str, Any]:
+    def meta(self) -> AnyDict:
         """What made the figures."""
         return {} if self.figures is None else description(self.figures)
 

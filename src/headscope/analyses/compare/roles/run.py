@@ -17,6 +17,7 @@ from headscope.analyses.options import CorpusOptions, with_options
 from headscope.analyses.result import Shows
 from headscope.analyses.roles.run import every_role, readings
 from headscope.analyses.roles.statistics import NONE, ROLES, heads_in, named
+from headscope.core.types import AnyDict
 from headscope.core.validation import Level, Seed
 from headscope.corpora import Corpus
 from headscope.errors import InputError
@@ -116,10 +117,10 @@ def by_role(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
 
     For models of any shape.
     """
-    roles: list[dict[str, Any]] = []
-    tables: dict[str, Any] = {"a": a, "b": b}
+    roles: list[AnyDict] = []
+    tables: AnyDict = {"a": a, "b": b}
     for role in dict.fromkeys(role for table in tables.values() for role in table["role"]):
-        row: dict[str, Any] = {"role": role}
+        row: AnyDict = {"role": role}
         for name, table in tables.items():
             scores = table.loc[table["role"] == role, "score"]
             row[f"heads_{name}"] = len(scores)
@@ -166,7 +167,7 @@ class ComparedRoles(Shows):
         rows.attrs["meta"] = {"a": self.a.attrs["meta"], "b": self.b.attrs["meta"]}
         return rows
 
-    def _meta(self) -> dict[str, Any]:
+    def _meta(self) -> AnyDict:
         a, b = self.a.attrs["meta"], self.b.attrs["meta"]
         return {**a, "models": [a["model"], b["model"]]}
 

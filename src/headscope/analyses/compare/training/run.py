@@ -18,6 +18,7 @@ from headscope.analyses.result import Comparison
 from headscope.attention.load import load
 from headscope.core.counts import layers_by_heads
 from headscope.core.heads import Head
+from headscope.core.types import AnyPath
 from headscope.core.validation import Count, validated
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError
@@ -36,7 +37,7 @@ COLUMNS = ("checkpoint", "layer", "head", "paper", "measure", "value", "se", "n"
 MEASURES = ("surface", "patterns")
 """What is measured unless measures are named."""
 
-Checkpoint = str | os.PathLike[str] | Model
+Checkpoint = AnyPath | Model
 
 
 @dataclass(frozen=True, eq=False, repr=False)

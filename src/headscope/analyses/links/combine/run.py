@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 import xarray as xr
@@ -35,6 +34,7 @@ from headscope.analyses.links.run import Kinds, Links
 from headscope.analyses.links.sums import by_layer
 from headscope.analyses.result import returns_result
 from headscope.core.arrays import Arrays, Floats
+from headscope.core.types import AnyDict, AnyPath
 from headscope.core.validation import Count, Seed, validated
 from headscope.core.words import Rows
 from headscope.corpora import Corpus, Example, blocks
@@ -78,7 +78,7 @@ def combine_heads(
     seed: Seed = 0,
     limit: Count | None = None,
     batch_size: Count = 32,
-    resume: str | os.PathLike[str] | None = None,
+    resume: AnyPath | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
     """What all heads together know of links: a sparse weighted sum of them, the mean of the best few, the best alone.
@@ -188,7 +188,7 @@ class _CombineRun:
     limit: int | None
     batch_size: int
     progress: bool
-    kept: tuple[Path, dict[str, Any]] | None = None
+    kept: tuple[Path, AnyDict] | None = None
     layers: Sequence[int] = ()
     heads: int = 0
     kind: str = ""

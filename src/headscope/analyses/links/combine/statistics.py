@@ -21,6 +21,7 @@ from headscope.analyses.links.questions import ALL
 from headscope.core.arrays import Arrays, Bools, Floats, Ints
 from headscope.core.heads import Head
 from headscope.core.lazy import module
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.measures.dataset import describe
 from headscope.statistics import jackknife
 from headscope.statistics.jackknife import ENDS, share_interval
@@ -402,7 +403,7 @@ def dataset(
     directions: Sequence[str],
     layers: Sequence[int],
     heads: int,
-    meta: Mapping[str, Any],
+    meta: AnyMapping,
 ) -> xr.Dataset:
     """The figures of all labels.
 
@@ -456,7 +457,7 @@ def table(result: xr.Dataset) -> pd.DataFrame:
     ``n`` are the sources that ``accuracy`` and ``average_precision`` are over, ``inputs`` those of the precision at L
     and L / 5. The `heads` of a regression have its coefficients, the mean of both halves'.
     """
-    columns: dict[str, Any] = {"n": result["n"][:, 0]}
+    columns: AnyDict = {"n": result["n"][:, 0]}
     for name in map(str, result["score"].values):
         of = result.sel(score=name)
         columns |= {"inputs": of["n"]} if name == CONTACTS[0] else {}

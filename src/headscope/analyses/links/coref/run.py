@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby, islice
-from typing import Any, Unpack
+from typing import Unpack
 
 import numpy as np
 import xarray as xr
@@ -20,6 +20,7 @@ from headscope.analyses.options import BlockOptions
 from headscope.core.arrays import Bools
 from headscope.core.failures import warn
 from headscope.core.link import Link, Span
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.core.validation import Count, Seed
 from headscope.core.words import Rows
 from headscope.corpora import Corpus, Example, Mention
@@ -35,7 +36,7 @@ from headscope.runs.options import RunOptions
 _NONE: Mapping[str, str] = {}
 
 
-def _figures(sums: LinkSums, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
+def _figures(sums: LinkSums, meta: AnyDict, about: AnyMapping) -> xr.Dataset:
     return statistics.dataset(
         sums, seed=about["seed"], meta=meta | {"mention_heads": about.get("mention_heads")}
     )
@@ -85,7 +86,7 @@ def coreference(
     through = RunOptions(**options)
     if through.limit is not None:
         corpus = _first(corpus, through.limit)
-    about: dict[str, Any] = {"seed": seed}
+    about: AnyDict = {"seed": seed}
     if isinstance(corpus, Corpus) and (by := _mention_heads(windows(model, corpus, size))) is not None:
         about["mention_heads"] = by
         if by != "parse":

@@ -16,6 +16,7 @@ from headscope.analyses.links.coref.statistics import CANDIDATES, RULES, TYPES, 
 from headscope.analyses.published import TABLE_2, orientation
 from headscope.analyses.study import LEVEL
 from headscope.core.heads import Head
+from headscope.core.types import AnyDict
 from headscope.measures.dataset import description
 from headscope.statistics.resample import DIVISIONS
 from headscope.views import blocks
@@ -149,9 +150,9 @@ class Coref(Section):
     def _table(self, rows: Any) -> TableBlock:
         """A row a system, with a column a type."""
         counts = {str(kind): int(n) for kind, n in zip(TYPES, self.result["n"].values, strict=True) if n}
-        wide: list[dict[str, Any]] = []
+        wide: list[AnyDict] = []
         for (system, candidates), group in rows.groupby(["system", "candidates"], sort=False):
-            figures: dict[str, Any] = {
+            figures: AnyDict = {
                 kind + end: group[column].iloc[place]
                 for place, kind in enumerate(counts)
                 for end, column in (("", "accuracy"), ("_low", "ci_low"), ("_high", "ci_high"))
@@ -210,7 +211,7 @@ class Coref(Section):
             ),
         )
 
-    def _chosen(self, system: str, candidates: str) -> dict[str, Any]:
+    def _chosen(self, system: str, candidates: str) -> AnyDict:
         """Say what choosing a best head gives over all mentions, and beside the best rule."""
         if system != "best_head":
             return {"layer": None, "head": None}

@@ -20,6 +20,7 @@ from headscope.analyses.links.coref.headword import mention_head
 from headscope.analyses.links.statistics import masks, stacked
 from headscope.analyses.links.sums import LinkSums
 from headscope.core.heads import Head
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.corpora import Example
 from headscope.corpora.conll2012 import pronoun
 from headscope.errors import InputError
@@ -142,7 +143,7 @@ def nothing(windows: int) -> InputError:
     )
 
 
-def dataset(mentions: LinkSums, *, seed: int = 0, meta: Mapping[str, Any] | None = None) -> xr.Dataset:
+def dataset(mentions: LinkSums, *, seed: int = 0, meta: AnyMapping | None = None) -> xr.Dataset:
     """Accuracies over ``(candidates, type, layer, head)`` and of rules over ``(rule, type)``.
 
     Each has ``_low`` and ``_high``: 95 % intervals over documents, of that head or rule (given the choice where it is
@@ -161,7 +162,7 @@ def dataset(mentions: LinkSums, *, seed: int = 0, meta: Mapping[str, Any] | None
         raise nothing(mentions.count)
     resampling = Resampling(mentions.answers, seed=seed)
     count = math.prod(mentions.shape)
-    rows: list[dict[str, Any]] = []
+    rows: list[AnyDict] = []
     for mask in masks(mentions.answers, TYPES).values():
         scores = resampling.of(mask)
         both = ends("accuracy", scores.value, scores.interval())
@@ -169,14 +170,14 @@ def dataset(mentions: LinkSums, *, seed: int = 0, meta: Mapping[str, Any] | None
         row |= {name.replace("accuracy", "rules"): values[count:] for name, values in both.items()}
         rows.append(row | {"n": int(scores.n[0]), "effective": scores.documents[0]})
     axes = {"accuracy": ("candidates", "layer", "head"), "rules": ("rule",), "n": (), "effective": ()}
-    variables: dict[str, Any] = {
+    variables: AnyDict = {
         name: (("type", *axes[name.split("_")[0]]), values) for name, values in stacked(rows).items()
     }
     best = _best(resampling.of(np.ones(len(mentions.answers), np.bool_)), mentions)
     variables |= {name: (("candidates",), values) for name, values in best.items()}
     described = {**(meta or {}), "windows": mentions.count, "seed": seed}
     described |= {"clusters": "documents", "clusters_count": mentions.answers.clusters_count}
-    coords: dict[str, Any] = {
+    coords: AnyDict = {
         "candidates": list(CANDIDATES),
         "type": list(TYPES),
         "layer": list(mentions.layers),
@@ -192,7 +193,7 @@ def _best(scores: HitRatios, mentions: LinkSums) -> dict[str, np.ndarray]:
     heads = len(mentions.layers) * mentions.heads
     rules = slice(heads * len(CANDIDATES), None)
     rule = scores.best(rules)
-    rows: list[dict[str, Any]] = []
+    rows: list[AnyDict] = []
     for place in range(len(CANDIDATES)):
         block = slice(place * heads, (place + 1) * heads)
         row = scores.chosen(block, rules) | {"best_rule": rule.place}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Unpack
+from collections.abc import Iterable, Sequence
+from typing import Unpack
 
 import numpy as np
 import xarray as xr
@@ -16,6 +16,7 @@ from headscope.analyses.long_runs import long_run
 from headscope.analyses.options import BlockOptions
 from headscope.core.arrays import Bools
 from headscope.core.link import Link, Span
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.core.validation import Seed
 from headscope.corpora import Example
 from headscope.corpora.given import AnnotatedCorpus
@@ -25,7 +26,7 @@ from headscope.runs.long import Kind, Run
 from headscope.runs.options import RunOptions
 
 
-def _figures(sums: LinkSums, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
+def _figures(sums: LinkSums, meta: AnyDict, about: AnyMapping) -> xr.Dataset:
     described = {**meta, "sentences": sums.count}
     return dataset(counts(sums), sums.layers, kind=sums.clusters.kind, seed=about["seed"], meta=described)
 

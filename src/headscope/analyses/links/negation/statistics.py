@@ -9,7 +9,7 @@ know only where the cue is, and the F1 of heads that were chosen on others than 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ import xarray as xr
 from headscope.analyses.links.sums import LinkSums
 from headscope.core.arrays import Bools, Floats
 from headscope.core.counts import layers_by_heads
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.errors import InputError
 from headscope.measures.dataset import describe, description
 from headscope.measures.tidy import of_heads
@@ -81,7 +82,7 @@ def dataset(
     *,
     kind: str = "sentences",
     seed: int = 0,
-    meta: Mapping[str, Any] | None = None,
+    meta: AnyMapping | None = None,
 ) -> xr.Dataset:
     """``precision``, ``recall`` and ``f1`` over ``(layer, head)``, each with ``_low`` and ``_high``, and of baselines.
 
@@ -106,7 +107,7 @@ def dataset(
         raise InputError("corpus: expected at least one sentence with a cue and a scope, found none")
     count = sums.shape[1] - len(BASELINES)
     heads, rules, shape = slice(count), slice(count, None), (len(layers), -1)
-    variables: dict[str, Any] = {}
+    variables: AnyDict = {}
     ratios = scores(sums, seed)
     gain, p = ratios["f1"].gain(heads, rules)
     figures = ends("difference", gain.value, gain.interval()) | {"p": p, "q": false_discovery(p)}

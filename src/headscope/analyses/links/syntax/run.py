@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Unpack
+from collections.abc import Iterable, Sequence
+from typing import Unpack
 
 import numpy as np
 import xarray as xr
@@ -18,6 +18,7 @@ from headscope.analyses.options import BlockOptions
 from headscope.core.arrays import Bools, Ints
 from headscope.core.failures import warn
 from headscope.core.link import Link, Span
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.core.validation import Count, Offset, Seed
 from headscope.core.words import Rows
 from headscope.corpora import Example
@@ -40,7 +41,7 @@ _CODE_OFFSETS = tuple(range(-3, 3))
 _TREES = "trees"
 
 
-def _figures(sums: LinkSums, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
+def _figures(sums: LinkSums, meta: AnyDict, about: AnyMapping) -> xr.Dataset:
     options = {"seed": about["seed"], "least": about["least"]}
     result = dataset(sums, **options, meta=meta)
     if _TREES not in sums.others:

@@ -16,6 +16,7 @@ from headscope.analyses.links.syntax.statistics import WITHOUT
 from headscope.analyses.published import TABLE_1, Printed, orientation
 from headscope.analyses.study import LEVEL, Study
 from headscope.core.heads import Head
+from headscope.core.types import AnyMapping
 from headscope.corpora import builtin_trees
 from headscope.corpora.relations import in_words, meaning
 from headscope.views.blocks import CellInfo
@@ -68,7 +69,7 @@ class Syntax(BestHeads):
         cell = CellInfo(of="printed", under="source", title="heading", tone="dim")
         return here, [cell], {"relation": [row.label for row in rest], **below}
 
-    def method(self, n: str, meta: Mapping[str, Any], corpus: str) -> tuple[str, list[str]]:
+    def method(self, n: str, meta: AnyMapping, corpus: str) -> tuple[str, list[str]]:
         """What is right, and where the paper's figures are from."""
         rows = meta.get("options", {}).get("rows", "mean")
         from_word = "the mean over its pieces" if rows == "mean" else "that of its first piece"

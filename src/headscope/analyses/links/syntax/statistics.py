@@ -8,7 +8,7 @@ accuracies of heads that were chosen on others than they are scored on.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from headscope.analyses.links.statistics import CHOSEN, HEADS, accuracies, best_
 from headscope.analyses.links.sums import LinkSums, by_layer
 from headscope.core import lazy
 from headscope.core.arrays import Bools, Ints
+from headscope.core.types import AnyMapping
 from headscope.errors import InputError
 from headscope.statistics.resample import Answers
 
@@ -62,7 +63,7 @@ def dataset(
     *,
     seed: int = 0,
     least: int = 100,
-    meta: Mapping[str, Any] | None = None,
+    meta: AnyMapping | None = None,
 ) -> xr.Dataset:
     """Accuracies of all heads over ``(relation, direction, layer, head)``, with intervals over clusters.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import zip_longest
 from typing import Any, Unpack
@@ -22,6 +22,7 @@ from headscope.attention.residual import Outputs, Put, unembedding
 from headscope.core.arrays import Arrays, of_layers
 from headscope.core.heads import Head
 from headscope.core.link import Link, Span
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.core.validation import Count, Number, Seed
 from headscope.corpora import Corpus, Example
 from headscope.corpora.readers import builtin
@@ -32,7 +33,7 @@ from headscope.runs.options import RunOptions
 from headscope.runs.steps import StepRows, Steps
 
 
-def _figures(sums: StepRows, meta: dict[str, Any], about: Mapping[str, Any]) -> xr.Dataset:
+def _figures(sums: StepRows, meta: AnyDict, about: AnyMapping) -> xr.Dataset:
     rows = {name: np.stack([row[name] for row in sums.rows]) for name in sums.rows[0]}
     layers: list[int] = rows["layers"][-1].tolist()
     counts = rows["produced"].astype(np.float64)

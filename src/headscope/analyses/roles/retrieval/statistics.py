@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ import xarray as xr
 
 from headscope.core.arrays import Floats, quiet
 from headscope.core.counts import plural
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.errors import InputError
 from headscope.measures.dataset import describe
 from headscope.measures.tidy import tidy
@@ -63,7 +64,7 @@ class Ablation(NamedTuple):
     top: Sequence[str]
 
 
-def scores(hits: Floats, counts: Floats, chance: float) -> dict[str, Any]:
+def scores(hits: Floats, counts: Floats, chance: float) -> AnyDict:
     """Figures over heads.
 
     Args:
@@ -98,7 +99,7 @@ def scores(hits: Floats, counts: Floats, chance: float) -> dict[str, Any]:
     }
 
 
-def within_template(score: Floats, hits: Floats, counts: Sequence[int]) -> dict[str, Any]:
+def within_template(score: Floats, hits: Floats, counts: Sequence[int]) -> AnyDict:
     """Scores within a chat template, from `hits` as in `scores`, and how far the highest of both lists are the same.
 
     The overlap is NaN where either list has no scores.
@@ -119,10 +120,10 @@ def highest(score: Floats) -> list[tuple[int, int]]:
 
 
 def dataset(
-    figures: Mapping[str, Any], layers: Sequence[int], meta: Mapping[str, Any], ablation: Ablation | None
+    figures: AnyMapping, layers: Sequence[int], meta: AnyMapping, ablation: Ablation | None
 ) -> xr.Dataset:
     """Label scores, and the accuracies of an ablation."""
-    variables: dict[str, Any] = {name: (("layer", "head"), figures[name]) for name in FIGURES}
+    variables: AnyDict = {name: (("layer", "head"), figures[name]) for name in FIGURES}
     variables |= {"chance": ((), figures["chance"]), "produced": ((), figures["n"])}
     variables |= {
         "hits": (("needle", "layer", "head"), figures["hits"]),
@@ -131,7 +132,7 @@ def dataset(
     if "chat" in figures:
         variables["chat"] = (("layer", "head"), figures["chat"])
         variables |= {name: ((), figures[name]) for name in ("chat_produced", "overlap", "overlap_chance")}
-    coords: dict[str, Any] = {"layer": list(layers), "head": list(range(figures["retrieval"].shape[1]))}
+    coords: AnyDict = {"layer": list(layers), "head": list(range(figures["retrieval"].shape[1]))}
     if ablation is not None:
         all_heads, top, *others = ablation.answered
         rows = np.stack([all_heads, top, np.mean(others, 0)])
