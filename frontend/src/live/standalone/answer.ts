@@ -154,48 +154,38 @@ export class Answers {
   private async changed(plain: Ran, given: unknown, at: number | null) {
     const texts = Array.isArray(given) ? given.map(String) : [];
     const left: Record<string, string> = {};
-    const fitting = async (alone: boolean): Promise<Change[]> => {
-      const kept: Change[] = [];
-      for (const text of texts) {
-        try {
-          const change = parse(text);
-          if (alone) await this.with(plain, [change], at);
-          kept.push(change);
-        } catch (error) {
-          if (error instanceof StoppedError) throw error;
-          left[text] = reason(error);
-        }
+    const changes: Change[] = [];
+    for (const text of texts) {
+      try {
+        changes.push(this.fitting(plain, parse(text)));
+      } catch (error) {
+        left[text] = reason(error);
       }
-      return kept;
-    };
-    let changes = await fitting(false);
-    try {
-      return { ran: await this.with(plain, changes, at), changes, left };
-    } catch (error) {
-      if (error instanceof StoppedError) throw error;
-      changes = await fitting(true);
-      return { ran: await this.with(plain, changes, at), changes, left };
     }
+    return { ran: await this.with(plain, changes, at), changes, left };
+  }
+
+  private fitting({ tokens, pass }: Ran, change: Change): Change {
+    const { layer, head, query, key, last } = change;
+    const where = layer === null ? 0 : this.graphs.layers.findIndex((one) => one.layer === layer);
+    if (where < 0 || Math.max(query ?? 0, last ?? key ?? 0) >= tokens.ids.length)
+      throw new Error(`${write(change)}: this model has no such head, its input no such token, or it did not run`);
+    const { heads } = this.graphs.vectors(pass, where, "q");
+    if (head !== null && head >= heads)
+      throw new Error(`${write(change)}: no head ${head} in layer ${layer}; it has ${heads}`);
+    return change;
   }
 
   // What is, and beside it what changes make of it.
   private async with(plain: Ran, changes: readonly Change[], at: number | null): Promise<Ran[]> {
     if (changes.length === 0) return [plain];
-    const { tokens } = plain;
-    const count = tokens.ids.length;
-    for (const change of changes)
-      if (
-        Math.max(change.query ?? 0, change.last ?? change.key ?? 0) >= count ||
-        (change.layer !== null && !this.graphs.layers.some(({ layer }) => layer === change.layer))
-      )
-        throw new Error(`${write(change)}: this model has no such head, its input no such token, or it did not run`);
     const first = Math.min(
       ...changes.map(({ layer }) => (layer === null ? 0 : this.graphs.layers.findIndex((one) => one.layer === layer))),
     );
-    const pass = await this.graphs.run(this.given(tokens, at), changes, plain.pass, first + 1);
+    const pass = await this.graphs.run(this.given(plain.tokens, at), changes, plain.pass, first + 1);
     return [
       { ...plain, label: "as it is" },
-      { label: "changed", tokens, changes, pass },
+      { ...plain, label: "changed", changes, pass },
     ];
   }
 
@@ -244,7 +234,13 @@ export class Answers {
     const ran = this.ran.at(-1)!;
     const { at, chosen } = await this.followed(asked);
     const where = this.graphs.layers.findIndex(({ layer }) => layer === Number(asked.layer));
-    const number = await this.numbered(ran, [parse(`L${asked.layer}H${asked.head} off`)], at, chosen, where + 1);
+    const number = await this.numbered(
+      ran,
+      [this.fitting(ran, parse(`L${asked.layer}H${asked.head} off`))],
+      at,
+      chosen,
+      where + 1,
+    );
     return { content: { kind: "without", id: Number(asked.id), number }, arrays: [] };
   }
 

@@ -137,7 +137,7 @@ export class Graphs {
     const { layer } = this.layers[place]!;
     for (const change of changes) {
       if (change.layer !== null && change.layer !== layer) continue;
-      changed.set(place, apply(change, layer, this.pattern(pass, place)));
+      changed.set(place, apply(change, this.pattern(pass, place)));
     }
   }
 

@@ -58,11 +58,9 @@ export function write({ deed, layer, head, query, key, value, last }: Change): s
   return `${where} ${deed}${rest}${value === null ? "" : ` ${Number.isInteger(value) ? decimal(value, 1) : value}`}`;
 }
 
-/** The weights of a layer after a change that concerns it. Throws where it names a head that is not there. */
-export function apply(change: Change, layer: number, pattern: Pattern): Float32Array {
+/** The weights of a layer after a change that concerns it. */
+export function apply(change: Change, pattern: Pattern): Float32Array {
   const { weights, heads, tokens } = pattern;
-  if (change.head !== null && change.head >= heads)
-    throw new Error(`${write(change)}: no head ${change.head} in layer ${layer}; it has ${heads}`);
   const found = weights.slice();
   const chosen = change.head === null ? [...Array(heads).keys()] : [change.head];
   for (const head of chosen) {
