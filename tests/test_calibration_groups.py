@@ -21,6 +21,7 @@ def small() -> dict[str, Any]:
     return names
 
 
+@pytest.mark.slow
 def test_short_and_long_texts_are_seldom_told_apart_and_a_difference_is(small: dict[str, Any]) -> None:
     case = small["Case"]("short and long", (12, 12), rows=((4, 12), (32, 96)))
     runs = [(0, 0, run) for run in range(50)]

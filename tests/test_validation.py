@@ -25,6 +25,7 @@ class Odd:
     """Nothing that anything takes."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_every_argument_of_a_public_function_is_checked(name: str) -> None:
     function = FUNCTIONS[name]

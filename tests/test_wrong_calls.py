@@ -68,6 +68,7 @@ def scene() -> SimpleNamespace:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_calls_that_cannot_be_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of golden/wrong_calls.txt: each ends in the error below it."""
     workspace.write_corpora(tmp_path)

@@ -67,6 +67,7 @@ def test_nothing_is_lost_or_too_long(kind: str, documents: list[list[str]], pack
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(DOCUMENTS, st.integers(12, 40))
 def test_bert_keeps_every_piece(documents: list[list[str]], pack: int) -> None:

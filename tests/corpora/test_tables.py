@@ -122,6 +122,7 @@ def as_file(folder: Path, kind: str, rows: list[dict[str, Any]]) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("columns", "label"), GLUE, ids=str)
 @pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "parquet", "arrow"])
 def test_glues_columns_are_known_in_every_kind_of_file(

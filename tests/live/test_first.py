@@ -46,6 +46,7 @@ def test_what_is_said_of_our_models_is_so(name: str, request: pytest.FixtureRequ
         assert (tuple(texts) == FLIPS) == (place == 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_other_models_begin_with_what_their_kind_is_known_for(family: str) -> None:
     """Three texts that they can read, of which nothing is said that was not seen."""

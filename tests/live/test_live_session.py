@@ -90,6 +90,7 @@ def filler() -> Model:
     return small_roberta(seed=2, cls=transformers.RobertaForMaskedLM)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",
     [
@@ -239,6 +240,7 @@ def test_an_encoder_decoder(target: str) -> None:
     assert found["encoder"]["query"]["pieces"] == parts["encoder"]["query"]["pieces"]
 
 
+@pytest.mark.slow
 def test_two_models_read_the_same(demo: Model) -> None:
     other = Model(reinitialise(demo.module, seed=0), demo.tokenizer, "untrained")
     live = Live(demo, other)
@@ -369,6 +371,7 @@ def test_memory_stays_what_it_is(demo: Model) -> None:
     assert edits(20) < first + 120  # six objects an edit
 
 
+@pytest.mark.slow
 def test_sources_are_those_of_why_and_a_struck_part_is_hidden(writer: Model, filler: Model) -> None:
     live = Live(writer)
     shown = show(live, "The cat sat. It ran. Why?")
@@ -401,6 +404,7 @@ def test_sources_are_those_of_why_and_a_struck_part_is_hidden(writer: Model, fil
     assert "why: expected a next word" in error(live, **asked)
 
 
+@pytest.mark.slow
 def test_two_texts_are_near_as_an_index_reads_them(demo: Model) -> None:
     live = Live(demo)
     shown = show(live, "The cat sat.", pair="A dog ran away.")

@@ -63,6 +63,7 @@ def model(request: pytest.FixtureRequest) -> Model:
     return request.getfixturevalue(request.param)
 
 
+@pytest.mark.slow
 def test_every_share_is_that_of_a_loop(model: Model) -> None:
     names = [*positions(), *distances(32, causal=model.causal)]
     found = hs.measure(model, hs.corpora.texts(TEXTS), measures=names)

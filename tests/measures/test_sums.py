@@ -110,6 +110,7 @@ def total(blocks: Sequence[Sums], *, stored: bool) -> Sums:
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 10**6),

@@ -195,6 +195,7 @@ CASES: list[tuple[str, str, str | None]] = [
 """What the base was saved as, what the adapter was trained on, and as which task."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("before", "after", "task"), CASES)
 def test_the_class_is_the_one_that_the_adapter_was_trained_on(
     before: str, after: str, task: str | None, tmp_path: Path

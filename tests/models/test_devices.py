@@ -83,6 +83,7 @@ def spread(request: pytest.FixtureRequest, folder: Path, monkeypatch: pytest.Mon
     return model
 
 
+@pytest.mark.slow
 def test_maps_norms_and_gradients(spread: Model, whole: Model) -> None:
     assert spread.device == torch.device("cpu")
     for of in (
@@ -93,6 +94,7 @@ def test_maps_norms_and_gradients(spread: Model, whole: Model) -> None:
         np.testing.assert_allclose(np.stack(of(spread)), np.stack(of(whole)), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_figures(spread: Model, whole: Model) -> None:
     measured: list[Any] = [hs.measure(each, LINES, measures=["surface"]) for each in (spread, whole)]
     for name in ("previous", "entropy"):

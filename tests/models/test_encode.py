@@ -197,6 +197,7 @@ SCRIPTS = {
 """Texts and their words."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["byte_level", "untrimmed", "roberta", "stories"])
 @pytest.mark.parametrize("text", SCRIPTS)
 def test_words_of_all_scripts(kind: str, text: str, shared: Path) -> None:
@@ -339,6 +340,7 @@ def test_given_words_of_a_treebank_have_the_pieces_of_each_word(shared: Path) ->
         assert tokens.word_ids.tolist() == [-1 if word is None else word for word in encoding.word_ids]
 
 
+@pytest.mark.slow
 def test_slow_and_fast_agree(tmp_path: Path) -> None:
     for texts in (("Don't stop, “Lily”!", "A voussoir: 日本."), ("The cat",)):
         one, other = encode(slow(tmp_path), *texts), encode(demo(), *texts)
@@ -426,6 +428,7 @@ INPUTS = st.lists(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [demo, byte_level, roberta])
 @given(inputs=INPUTS)
 def test_inputs_read_together_are_those_read_alone(kind: Any, inputs: list[Any]) -> None:
@@ -528,6 +531,7 @@ def test_words_are_joined_where_the_vocabulary_marks_spaces(shared: Path) -> Non
     assert from_words(listed(("C", "N")), ["C", "N"]).word_ids is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("special", [False, True])
 @pytest.mark.parametrize("content", ["\x01", "\u00ad", "\u0301", "\ufeff"])
 def test_an_added_token_of_which_nothing_is_left_is_refused(content: str, special: bool) -> None:

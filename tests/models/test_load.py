@@ -270,6 +270,7 @@ def test_a_model_without_a_tokenizer_takes_inputs(bert: Any) -> None:
     assert bert(**ready).last_hidden_state.shape[:2] == (1, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["attn_implementation", "_attn_implementation"])
 @pytest.mark.parametrize(
     "kernel", ["flash_attention_2", "kernels-community/flash-attn2", "paged|flash_attention_3", "none such"]

@@ -191,6 +191,7 @@ READ: dict[str, tuple[Callable[[], nn.Module], bool]] = {
 """A module, and whether it is given token types."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", READ)
 def test_a_module_gets_what_its_forward_names(name: str) -> None:
     make, types = READ[name]

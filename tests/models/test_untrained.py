@@ -38,6 +38,7 @@ def unchanged(before: nn.Module, after: nn.Module) -> set[str]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("init", ["architecture", "reset_parameters"])
 @pytest.mark.parametrize("name", MODELS)
 def test_every_matrix_changes(name: str, init: Any, tmp_path: Any) -> None:

@@ -112,6 +112,7 @@ def test_a_compiled_module_is_read_as_it_was_written_and_stays_compiled(
     assert len(runs) > once
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compiled", [called, one_layer])
 def test_a_compiled_module_is_drawn_again(compiled: Callable[[Any, Any], Any]) -> None:
     torch.compiler.reset()
@@ -254,6 +255,7 @@ def test_a_module_that_reads_by_itself_is_read_by_the_transformer_within(given: 
         assert_allclose(mine, theirs, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_loop_without_a_tokenizer_is_refused_by_the_line_that_loads_it() -> None:
     module = Loop()
     with pytest.raises(RefusedError, match=r"a forward that takes .*, found none: give") as refused:

@@ -55,6 +55,7 @@ def test_text_that_may_not_be_unknown_is_refused_at_once() -> None:
         hs.report(small_bert(listed(tuple("CNO"))), hs.corpora.texts(["C N O", "C x y z"] * 4), examples=0)
 
 
+@pytest.mark.slow
 def test_what_is_said_of_a_corpus_is_said_once() -> None:
     model = small_bert(listed(tuple("CNO")))
     with pytest.warns(HeadscopeWarning) as said:

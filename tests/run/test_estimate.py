@@ -24,6 +24,7 @@ def counted(shared: Path, count: int) -> Corpus:
     return Corpus("some", lambda: iter(kept))
 
 
+@pytest.mark.slow
 def test_what_lies_ahead_is_counted_or_told_from_the_size_of_files(demo: Model, tmp_path: Path) -> None:
     three = corpora.texts(["One.", "Two words.", "Three."])
     found = estimate.ahead(three, three.encoded(demo), None)

@@ -159,6 +159,7 @@ def test_a_resumed_run_tokenizes_the_rest_only(
     assert not {*first[: -SIZE * 4]} & {*tokenized}
 
 
+@pytest.mark.slow
 def test_what_reading_tells_is_that_of_the_whole(model: Model, tmp_path: Path) -> None:
     """Counts, and what was left out, with file and line, however the corpus is read."""
     corpus = objects(tmp_path / "a.jsonl")

@@ -101,6 +101,7 @@ def test_the_order_of_additions_shows_in_the_digits() -> None:
     assert backwards.sums.values.tobytes() != whole.values.tobytes()
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     blocks=st.integers(0, 14),

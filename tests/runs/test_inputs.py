@@ -93,6 +93,7 @@ RUNS: dict[str, Callable[..., Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RUNS)
 def test_every_run_refuses_what_the_tokenizer_does_not_know(name: str, model: Model, other: Model) -> None:
     told = r"^made: 15 of 60 pieces \(25.0 %\) are unknown to the tokenizer of BertModel, expected at most 20 %: .*--allow"

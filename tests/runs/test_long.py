@@ -142,6 +142,7 @@ def test_more_shards_than_blocks(model: Model, tmp_path: Path) -> None:
     same(measure.merge(paths), measure(model, corpus(8), measures=["entropy"]))
 
 
+@pytest.mark.slow
 def test_a_measure_of_ones_own_merges(model: Model, tmp_path: Path) -> None:
     for number in (1, 2):
         measure(

@@ -104,6 +104,7 @@ def _negation(many: int, value: float) -> Ends:
     return found["f1_low"].values, found["f1_high"].values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [0.0, 1.0])
 @pytest.mark.parametrize("many", MANY)
 @pytest.mark.parametrize(

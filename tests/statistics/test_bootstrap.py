@@ -42,6 +42,7 @@ def exact(first: Array, second: Array) -> float:
     return float(np.mean([one >= observed * (1 - 1e-9) for one in draws]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_p_is_that_of_all_draws(seed: int) -> None:
     draw = np.random.default_rng(seed)

@@ -131,6 +131,7 @@ def test_a_picture_heeds_what_the_page_does(name: str, key: str, value: Any, hee
     assert (still(name).picture != still(name, **{key: value}).picture) == heeded
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", ["column", "page"])
 @pytest.mark.parametrize("name", [
     "grid", "heat+sorted", "heat+both", "head", "head+many", "head+both", "head+difference", "head+pinned to",
@@ -148,6 +149,7 @@ def test_it_fits_its_paper_and_can_be_read(name: str, width: str) -> None:
     assert found.over_one_another() == []
 
 
+@pytest.mark.slow
 def test_what_stills_say() -> None:
     """Of golden/stills.txt: titles, captions, tokens and numbers in the order in which they are drawn."""
     golden.check("stills.txt", ">>> ", lambda call: eval(call, {"still": still}).said)

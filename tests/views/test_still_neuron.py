@@ -41,6 +41,7 @@ def test_scores_and_weights_are_those_of_the_query(two) -> None:
         assert weights == pytest.approx(maps.layers[1][1][query], abs=0.008)
 
 
+@pytest.mark.slow
 def test_it_says_where_a_query_looks_and_by_which_neurons(two) -> None:
     found, weights = neurons(), some(heads=4).layers[1][1][1]
     key = int(weights.argmax())

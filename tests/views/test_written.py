@@ -36,6 +36,7 @@ def joined(tokens: Tokens) -> str:
     return "".join(text for text, _ in runs(tokens))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @given(text=texts, changed=st.sets(st.integers(0, 30)))
 def test_the_runs_of_any_text_are_the_text(kind: str, text: str, changed: set[int]) -> None:
