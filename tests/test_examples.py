@@ -27,6 +27,7 @@ PICTURES = {  # how many views and figures each shows
     "clark2019": (7, 5),
     "find_your_own_head": (1, 0),
     "sources": (1, 0),
+    "similar": (1, 0),
     "tutorial_bertviz": (15, 0),  # the last: it changes transformers for all that run after it
 }
 SAYS = {  # what the prose of a notebook, and docs/examples.md, rest on
@@ -44,6 +45,7 @@ SAYS = {  # what the prose of a notebook, and docs/examples.md, rest on
         "6-4 between two names: 0.575",
         "best between two names: 2-4, 0.875, split 0.77",
     ],
+    "similar": ["0.583 Change the password", "b login 0.17 0.05"],
     "sources": [
         "law in Vienna. [1] [2] [1] Nina Holm studies law in Vienna. [2] Anna Berg was born in Oslo in 1951."
     ],

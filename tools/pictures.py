@@ -43,6 +43,7 @@ LOSS = (
 PARK = ("He was told to play at the park.", "He was at the play in the park.")
 DOG = "The dog chased the cat because it was hungry."
 TROPHY = "The trophy does not fit in the suitcase because it is too big."
+NEAR = ("The invoice was paid three weeks late.", "Payment of the bill was delayed.")
 SHORT = "Astronomers discovered a new planet."
 LONG = " ".join(example.text or "" for example in hs.corpora.builtin(pack=None))
 
@@ -165,6 +166,8 @@ def gallery(browser: Browser, folder: Path) -> None:
         place = folder / f"{name}.html"
         hs.view(model, neurons=asked.get("scale") == "neuron", **asked).save(place)
         draw(browser, place, DOCS / "gallery" / f"{name}.png", name.rpartition("-")[2], size, whole=True)
+    hs.similar(model, *NEAR).view().save(place := folder / "near.html")
+    draw(browser, place, DOCS / "gallery" / "near-light.png", "light", (900, 450), whole=False)
 
 
 def vision() -> Any:
@@ -216,7 +219,7 @@ LIVE: dict[str, tuple[str | None, str, tuple[int, int]]] = {
     ),
     "gallery/live-pair-dark": (
         None,
-        f"text={DOG}&pair=It wanted food.&change=all hide >0&layer=4&heads=8&side=difference",
+        f"text={DOG}&pair=It wanted food.&together=1&change=all hide >0&layer=4&heads=8&side=difference",
         (1440, 940),
     ),
 }

@@ -511,16 +511,18 @@ export interface SourcesPayload {
 }
 
 /**
- * A unit of a text or, with its `box`, of a picture: what the similarity loses without it, and q.
+ * A unit of a text or, with its `box`, a picture: what the similarity loses without it, and q (None: unmeasured).
  *
- * None: not measured.
+ * `first` is its first token; `heads` those through which it reaches the vector.
  */
 export interface NearUnit {
   level: string;
   text: string;
+  first: number;
   effect: number | null;
   q: number | null;
   box: number[] | null;
+  heads: CarrierInfo[];
 }
 
 /**
@@ -539,17 +541,18 @@ export interface NearTexts {
 }
 
 /**
- * Which of several documents is shown, units of which `level`, and the pinned unit: its side, its place.
+ * Which of several documents is shown, how, units of which `level`, and the pinned unit: its side, its place.
  */
 export interface SimilarState {
   input: number;
+  drawn: "lines" | "matrix";
   level: string;
   pin: number[] | null;
   theme: "auto" | "light" | "dark";
 }
 
 /**
- * Why texts that are read apart are near; `notes` say how they were read.
+ * Why texts that are read apart are near; `notes` say how they were read, `ranked` is a line a document.
  */
 export interface SimilarPayload {
   kind: "similar";
@@ -557,6 +560,7 @@ export interface SimilarPayload {
   title: string;
   model: string;
   pairs: NearTexts[];
+  ranked: string[];
   notes: string[];
   state: SimilarState;
 }
@@ -721,10 +725,13 @@ export interface Message {
 
 /**
  * What the model is to read: a text (and `pair`, or a decoder's `target`), or `messages`; then ids `written`.
+ *
+ * A model of sentences reads a text and its pair apart, or `together` as one input.
  */
 export interface LiveInput {
   text?: string;
   pair?: string;
+  together?: boolean;
   target?: string;
   messages?: Message[];
   written?: number[];
@@ -746,7 +753,8 @@ export interface LiveExample {
 /**
  * A live model: what it can be given. `against` is another one that reads the same; `longest` is in tokens.
  *
- * `shared`: both have one vocabulary; `pair`: a second text beside the first; `target`: what a decoder reads;
+ * `shared`: both have one vocabulary; `pair`: a second text beside the first; `apart`: how near two texts
+ * are that it reads apart, by name; `target`: what a decoder reads;
  * `chat`: turns of a conversation; `mask`: the token that stands for one to be told; `reads`: it can be asked why a
  * line is there; `sources`: which part of the input made the answer can be asked; `rounded`: how its weights were,
  * where they are not those of the model itself; `loaded`: what makes it in Python, where somebody is to be told.
@@ -756,6 +764,7 @@ export interface LiveInfo {
   against: string | null;
   shared: boolean;
   pair: boolean;
+  apart: string | null;
   target: boolean;
   chat: boolean;
   mask: string | null;

@@ -23,8 +23,8 @@ test("what is asked goes into an address and back", () => {
 test("what is read, and the changes that are made, are told in Python", () => {
   const shown = (...changes: string[]) =>
     ({ changes, payload: { inputs: [{ parts: [{ query: { ids: [7, 8, 9, 3, 4] } }] }] } }) as never;
-  const one = { loaded: null, target: false };
-  const named = { loaded: "model = hs.load()", target: false };
+  const one = { loaded: null, target: false, apart: null };
+  const named = { loaded: "model = hs.load()", target: false, apart: null };
   expect(inPython({ text: 'a "b"', pair: "c" }, shown(), one)).toBe('maps = hs.capture(model, "a \\"b\\"", pair="c")');
   expect(inPython({ text: "a" }, shown("L4H2 off", "all hide >0"), named)).toBe(
     'import headscope as hs\n\nmodel = hs.load()\nwith hs.edit(model, "L4H2 off", "all hide >0"):\n    maps = hs.capture(model, "a")',
@@ -35,9 +35,12 @@ test("what is read, and the changes that are made, are told in Python", () => {
   expect(inPython({ messages: [{ role: "user", content: "a" }] }, shown(), one)).toBe(
     'maps = hs.capture(model, model.chat([{"role":"user","content":"a"}], add_generation_prompt=True))',
   );
-  expect(inPython({ text: "a" }, shown(), { loaded: null, target: true })).toBe(
+  expect(inPython({ text: "a" }, shown(), { loaded: null, target: true, apart: null })).toBe(
     'maps = hs.capture(model, "a", target="")',
   );
+  const sentences = { ...one, apart: "cosine" };
+  expect(inPython({ text: "a", pair: "c" }, shown(), sentences)).toBe('found = hs.similar(model, "a", "c")');
+  expect(inPython({ text: "a", pair: "c", together: true }, shown(), sentences)).toContain("hs.capture(");
 });
 
 test.each([

@@ -1,14 +1,16 @@
 import { expect, test } from "vitest";
-import { levelsOf, near, shownUnits, spot, together, unitSays, withQ } from "../src/draw/near";
+import { levelsOf, near, shownUnits, together, unitBoxes, unitSays, withQ } from "../src/draw/near";
 import { SvgPen } from "../src/draw/svg";
 import type { NearTexts, NearUnit, SimilarPayload } from "../src/protocol";
 
 const unit = (text: string, effect: number, level = "word", q: number | null = null): NearUnit => ({
   level,
   text,
+  first: 0,
   effect,
   q,
   box: null,
+  heads: [],
 });
 
 const pair: NearTexts = {
@@ -32,9 +34,9 @@ const pair: NearTexts = {
   picture: null,
 };
 
-const state = { input: 0, level: "word", pin: null, theme: "light" } as const;
-const drawn = (level: string, pin: number[] | null = null, of = pair): string => {
-  const block = near(of, { ...state, level, pin }, "light", 600);
+const state = { input: 0, drawn: "lines", level: "word", pin: null, theme: "light" } as const;
+const drawn = (level: string, pin: number[] | null = null, of = pair, as: "lines" | "matrix" = "lines"): string => {
+  const block = near(of, { ...state, drawn: as, level, pin }, "light", 600);
   const pen = new SvgPen(600, block.height);
   block.draw(pen);
   return pen.document();
@@ -94,12 +96,26 @@ test("a picture has its patches shaded, by what they give with a word that is po
   expect(shades(pointed)[1]).toBeCloseTo((0.6 * 0.01) / 0.4, 1);
   expect(pointed).not.toContain("<path");
   expect(drawn("word", [1, 0], seen)).toContain("−0.400"); // a word beside the patch that is pointed at
-  expect(spot(seen, 600, 0, 1, 0)).toBe("top: 24px; height: 24px; left: 0");
   const scale = (0.58 * 600) / 200;
-  const [left, top, width, height] = spot(seen, 600, 1, 1, 1)
-    .match(/[\d.]+/g)!
-    .map(Number) as [number, number, number, number];
-  expect([left - 252, top, width, height].map(Math.round)).toEqual(
+  const [, , , patchBox] = unitBoxes(seen, state, 600);
+  const { x, y, width, height } = patchBox!;
+  expect([x - 252, y, width, height].map(Math.round)).toEqual(
     [100 * scale, 24, 100 * scale, 100 * scale].map(Math.round),
   );
+});
+
+test("a matrix has a cell a pair, and the figures of the unit that is pinned", () => {
+  const cells = drawn("word", null, pair, "matrix");
+  expect(cells.match(/<rect/g)).toHaveLength(4);
+  expect(cells).not.toContain("−0.400");
+  expect(drawn("word", [0, 2], pair, "matrix")).toContain("−0.400");
+  const boxes = unitBoxes(pair, { ...state, drawn: "matrix" }, 600);
+  expect(boxes.map(({ side, place }) => [side, place])).toEqual([
+    [0, 1],
+    [0, 2],
+    [1, 0],
+    [1, 1],
+  ]);
+  expect(boxes[1]!.y - boxes[0]!.y).toBe(boxes[0]!.height);
+  expect(boxes[3]!.x - boxes[2]!.x).toBeCloseTo(boxes[2]!.width);
 });

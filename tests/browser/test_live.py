@@ -33,10 +33,13 @@ def settle(page: Any) -> None:
 
 
 def type_in(page: Any, text: str = TEXT, pair: str = PAIR) -> None:
-    """Type two texts, as the page of the demo model takes them."""
+    """Type two texts, which are read together."""
     page.get_by_label("Text", exact=True).fill(text)
     page.get_by_label("Pair", exact=True).fill(pair)
     settle(page)
+    if (button := page.get_by_role("button", name="Read together")).is_visible():
+        button.click()
+        settle(page)
 
 
 def unfold(page: Any, *panels: str) -> None:
@@ -114,8 +117,7 @@ def test_the_explorer_follows_as_one_types(served: str, tab: Callable[..., Any],
         "() => [...document.querySelectorAll('.hv .toks.r .tok')].some((each) => each.textContent === 'down')"
     )
     settle(page)
-    page.get_by_label("Pair", exact=True).fill("It slept.")
-    settle(page)
+    type_in(page, "The cat sat down")
     maps = hs.capture(demo, "The cat sat down", pair="It slept.")
     assert pieces(page) == list(maps.query.pieces)
 
@@ -198,6 +200,8 @@ def test_an_example_claims_what_its_button_shows(served: str, tab: Callable[...,
     """The figure on the button is what the model says with the head off; nothing else is folded out."""
     page = tab(served)
     settle(page)
+    page.get_by_role("button", name="two senses of a word").click()
+    settle(page)
     assert page.locator(".tells details[open], .why[open]").count() == 0
     button = page.locator(".story button")
     page.wait_for_function("() => document.querySelector('.story span').textContent !== ''")
@@ -235,7 +239,7 @@ def test_who_did_it_ranks_heads_and_opens_them(served: str, tab: Callable[..., A
     sizes = [abs(float(effect.replace("−", "-"))) for effect in effects]
     assert sizes == sorted(sizes, reverse=True)
     name, told = names[0], float(effects[0].replace("−", "-"))
-    asked = {"input": {"text": TEXT, "pair": PAIR}, "changes": [f"{name} off"], "heads": []}
+    asked = {"input": {"text": TEXT, "pair": PAIR, "together": True}, "changes": [f"{name} off"], "heads": []}
     without = exact(page, asked)["says"][-1]["number"]
     assert told == pytest.approx(whole - without, abs=0.0011)
     page.locator(".who tbody .word").first.click()
@@ -244,15 +248,42 @@ def test_who_did_it_ranks_heads_and_opens_them(served: str, tab: Callable[..., A
     assert f"Layer {layer}, head {head}" in page.locator(".rightpane h2").first.text_content()
 
 
-def test_two_texts_read_apart_follow_what_is_typed(served: str, tab: Callable[..., Any]) -> None:
+def test_a_model_of_sentences_opens_on_two_texts_read_apart(
+    served: str, tab: Callable[..., Any], demo: Model
+) -> None:
+    """The sentence and the picture follow what is typed; a struck word is told; heads open on their word."""
     page = tab(served)
-    type_in(page)
-    page.get_by_text("Why are these two near?").click()
-    page.wait_for_selector(".near button.unit[aria-label^='A: cat']")
-    page.get_by_label("Text", exact=True).fill("A lion slept.")
+    page.wait_for_selector(".near button.unit[aria-label^='B: delayed']")
+    a, b = (page.get_by_label(name, exact=True) for name in ("Text", "Pair"))
+    found = hs.similar(demo, a.input_value(), b.input_value(), chance=False)
+    said, near = page.locator(".story p").text_content(), float(found["similarity"][0])
+    assert said.startswith(f"The cosine is {near:.3f}, above all by “late” with “delayed”")
+    assert numbers(page) == [round(near, 3)]
+    page.locator(".near button.unit[aria-label^='A: late']").click()
+    rows = hs.table(found)
+    late = near - float(rows[(rows["side"] == "a") & (rows["text"] == "late")]["effect"].iloc[0])
+    assert f"Without “late” it is {late:.3f}" in page.locator(".near .sub").first.text_content()
+    page.get_by_role("button", name="Through which heads?").click()
+    page.wait_for_selector(".near li button")
+    assert [text.split(" ")[0] for text in page.locator(".near h3").all_text_contents()] == [
+        "“late”",
+        "“delayed”",
+    ]
+    page.locator(".near li button").last.click()
+    settle(page)
+    assert page.locator(".hv .tok.pin").all_text_contents() == ["delayed"]
+    assert page.locator(".story p").text_content() == said
+    a.fill("A lion slept.")
     page.wait_for_selector(".near button.unit[aria-label^='A: lion']")
+    assert page.locator(".story p").text_content() != said
     page.get_by_label("Parts").select_option("sentence")
     page.wait_for_selector(".near button.unit[aria-label^='A: A lion slept.']")
+    page.get_by_role("button", name="Read together").click()
+    settle(page)
+    assert (
+        page.locator(".story p").text_content().startswith("Read together, the two texts have a cosine of ")
+    )
+    assert not page.locator(".near").is_visible()
 
 
 def test_the_address_keeps_what_is_asked(served: str, tab: Callable[..., Any]) -> None:
@@ -317,9 +348,9 @@ def test_a_server_that_was_ended_and_started_again_is_found(tab: Callable[..., A
 
 def test_fifty_random_actions_without_a_complaint(served: str, tab: Callable[..., Any]) -> None:
     """HEADSCOPE_TEST_SEED draws others."""
-    page = tab(f"{served}#text={TEXT}&pair={PAIR}")
+    page = tab(f"{served}#text={TEXT}&pair={PAIR}&together=1")
     settle(page)
-    unfold(page, "whatif", "who", "why")
+    unfold(page, "whatif", "who")
     draw = dice()
     words = TEXT.split()
     for _ in range(50):
@@ -355,7 +386,9 @@ def test_fifty_random_actions_without_a_complaint(served: str, tab: Callable[...
 
 def test_axe_finds_nothing(served: str, tab: Callable[..., Any]) -> None:
     page = tab(
-        f"{served}#text={TEXT}&pair={PAIR}&change=L2H9 off&layer=2&heads=9&pin=from,3", dark=True, width=390
+        f"{served}#text={TEXT}&pair={PAIR}&together=1&change=L2H9 off&layer=2&heads=9&pin=from,3",
+        dark=True,
+        width=390,
     )
     settle(page)
     unfold(page, "who")

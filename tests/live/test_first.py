@@ -11,7 +11,7 @@ from headscope.live.session import Live
 from headscope.models import Model
 from tests.helpers.standalone_models import FAMILIES, model_of
 
-LINKS = {"demo": ["wet", "paris", "small"], "smollm": ["Rome", "keys", "Mary"]}
+LINKS = {"demo": ["wet", "paris"], "smollm": ["Rome", "keys", "Mary"]}
 """The token that the head of each example looks at, by what is said of it."""
 FLIPS = ("Italy", "the")
 """The answer before and after the first example's change."""
@@ -22,7 +22,8 @@ def test_what_is_said_of_our_models_is_so(name: str, request: pytest.FixtureRequ
     """The head looks where the sentence says, from the token that stands out, and without it the answer is another."""
     model = request.getfixturevalue(name)
     live = Live(model)
-    for place, (example, link) in enumerate(zip(live.info["examples"], LINKS[name], strict=True)):
+    said = [example for example in live.info["examples"] if "look" in example]
+    for place, (example, link) in enumerate(zip(said, LINKS[name], strict=True)):
         look, given, head = example["look"], example["input"], f"L{example['layer']}H{example['head']}"
         assert look.startswith(f"{head} looks ")
         assert example["change"] == f"{head} off"
@@ -77,7 +78,4 @@ def test_a_notebook_begins_with_the_first_of_them(demo: Model) -> None:
         "changes": ["L0H0 off"],
         "chosen": None,
     }
-    assert (hs.explore(demo).state, hs.explore(demo, layer=0).state) == (
-        {"layer": first["layer"], "heads": [first["head"]]},
-        {"layer": 0, "heads": [first["head"]]},
-    )
+    assert (hs.explore(demo).state, hs.explore(demo, layer=0).state) == ({}, {"layer": 0})

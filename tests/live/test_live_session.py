@@ -37,7 +37,9 @@ def ask(live: Live, kind: str, **question: Any) -> tuple[dict[str, Any], list[by
 
 
 def show(live: Live, text: str = TEXT, *changes: str, **more: Any) -> dict[str, Any]:
-    given = {name: more.pop(name) for name in ("pair", "target", "written", "messages") if name in more}
+    given = {
+        name: more.pop(name) for name in ("pair", "together", "target", "written", "messages") if name in more
+    }
     return ask(live, "show", input={"text": text, **given}, changes=list(changes), **more)[0]
 
 
@@ -103,7 +105,7 @@ def filler() -> Model:
 )
 def test_maps_are_those_of_capture(demo: Model, changes: tuple[str, ...]) -> None:
     live = Live(demo)
-    shown = show(live, TEXT, *changes, pair=PAIR)
+    shown = show(live, TEXT, *changes, pair=PAIR, together=True)
     expect_maps(live, shown, 0, hs.capture(demo, TEXT, pair=PAIR))
     if changes:
         with hs.edit(demo, *changes):
@@ -214,7 +216,7 @@ def test_a_classifier_says_its_classes() -> None:
 
 def test_an_encoder_says_the_cosine_of_a_pair(demo: Model) -> None:
     live = Live(demo)
-    shown = show(live, TEXT, pair=PAIR)
+    shown = show(live, TEXT, pair=PAIR, together=True)
     cosine = objective(demo, "cosine").prepare([demo.encode(TEXT, PAIR)])
     with torch.no_grad():
         assert shown["says"][0]["number"] == pytest.approx(float(cosine.run()[0]), abs=1e-6)
@@ -298,7 +300,7 @@ def test_who_did_it_is_gradient_times_attention(writer: Model) -> None:
 
 def test_a_gradient_is_of_the_changed_model(demo: Model) -> None:
     live = Live(demo)
-    shown = show(live, TEXT, "L1H4 uniform", pair=PAIR)
+    shown = show(live, TEXT, "L1H4 uniform", pair=PAIR, together=True)
     told, buffers = ask(live, "quantity", turn=shown["turn"], name="gradient")
     assert len(told["arrays"]) == len(buffers)
     assert [each["input"] for each in told["added"]] == [0, 1]
@@ -406,14 +408,33 @@ def test_sources_are_those_of_why_and_a_struck_part_is_hidden(writer: Model, fil
 
 @pytest.mark.slow
 def test_two_texts_are_near_as_an_index_reads_them(demo: Model) -> None:
-    live = Live(demo)
-    shown = show(live, "The cat sat.", pair="A dog ran away.")
-    told, _ = ask(live, "why", turn=shown["turn"], at=None, chosen=None, spans="word")
-    found = hs.similar(demo, "The cat sat.", "A dog ran away.", chance=False)
+    """Their maps are those of each alone; changes are of both, and heads carry the words that matter most."""
+    live, texts = Live(demo), ("The cat sat.", "A dog ran away.")
+    assert (live.info["apart"], Live(demo, demo).info["apart"]) == ("cosine", None)
+    shown = show(live, texts[0], "L5H9 off", pair=texts[1])
+    assert [one["label"] for one in shown["payload"]["inputs"]] == ["A", "B"]
+    told, _ = ask(live, "why", turn=shown["turn"], at=None, chosen=None, spans="word", heads=True)
+    plain = hs.similar(demo, *texts, chance=False)
+    with hs.edit(demo, "L5H9 off"):
+        found = hs.similar(demo, *texts, chance=False, through=4)
+        for place, text in enumerate(texts):
+            expect_maps(live, shown, place, hs.capture(demo, text))
+    near = [float(one["similarity"][0]) for one in (plain, found)]
+    assert_allclose([one["number"] for one in shown["says"]], near, atol=1e-6)
+    assert abs(near[0] - near[1]) > 1e-4
     (pair,) = told["sources"]["pairs"]
-    assert pair["similarity"] == pytest.approx(float(found["similarity"][0]), abs=1e-6)
-    assert pair["similarity"] != pytest.approx(shown["says"][0]["number"], abs=1e-2)  # read together
     assert_allclose(np.ravel(pair["interactions"]), found["interaction"], atol=1e-6)
+    for side, units in enumerate(pair["units"]):
+        for unit in units:
+            assert unit["text"].lower() == demo.encode(texts[side]).pieces[unit["first"]]
+    carriers = [
+        (one["layer"], one["head"]) for units in pair["units"] for unit in units for one in unit["heads"]
+    ]
+    assert carriers == [*zip(found["through_layer"].values, found["through_head"].values, strict=True)]
+    assert "A: type something" in error(live, kind="show", input={"text": " ", "pair": "b"})
+    assert show(live, *texts[:1], pair=texts[1], together=True)["says"][0]["number"] != pytest.approx(
+        near[0], abs=1e-2
+    )
 
 
 def _deep() -> list[Any]:

@@ -7,11 +7,15 @@ import { BEND } from "../scene/headlayout";
 import { type Shade, shade, signed } from "../scene/sources";
 import { areas } from "./areas";
 import { type Block, placed } from "./block";
-import { curve, lettering, write } from "./canvas";
+import { area, curve, lettering, write } from "./canvas";
 import { textWidth } from "./ruler";
 
 export const ROW = 24;
 const SIZE = 13;
+/** The share of the width that the units of a text have. */
+const SIDE = 0.36;
+/** The room for the names of a matrix's columns. */
+const ABOVE = 96;
 /** Lines of less than this share of the largest are left out, where nothing is pointed at. */
 const FAINT = 0.12;
 const LEVEL = 0.05;
@@ -63,30 +67,109 @@ export function unitSays(pair: NearTexts, level: string, [side, place]: readonly
 const PICTURE = 0.42;
 const enlarged = (width: number, picture: PictureInfo): number => (width * (1 - PICTURE)) / picture.width;
 
-/** Where a unit of a row can be pointed at, as CSS. */
-export function spot({ picture, units }: NearTexts, width: number, side: number, place: number, row: number): string {
-  const box = units[side]![place]!.box;
-  if (!picture || !box) return `top: ${(row + 1) * ROW}px; height: ${ROW}px; ${side === 0 ? "left" : "right"}: 0`;
-  const [left, top, right, bottom] = box.map((edge) => edge * enlarged(width, picture)) as [
-    number,
-    number,
-    number,
-    number,
-  ];
-  return `left: ${width * PICTURE + left}px; top: ${ROW + top}px; width: ${right - left}px; height: ${bottom - top}px`;
+/** How near two texts are, and by which words. */
+export const pairSays = ({ says }: NearTexts): string => `${says[0]!.toUpperCase()}${says.slice(1)}.`;
+
+interface UnitBox {
+  readonly side: number;
+  readonly place: number;
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+/**
+ * Where the units stand: in two columns, of a matrix those of A before its rows and those of B above its columns,
+ * and patches on their picture.
+ */
+export function unitBoxes(pair: NearTexts, state: SimilarState, width: number): UnitBox[] {
+  const rows = shownUnits(pair, state.level);
+  const wide = width * SIDE;
+  const cell = cellOf(rows, width);
+  return rows.flatMap((some, side) =>
+    some.map((place, n) => {
+      const box = pair.picture && pair.units[side]![place]!.box;
+      if (box) {
+        const by = enlarged(width, pair.picture!);
+        const [left, top, right, bottom] = box.map((edge) => edge * by) as [number, number, number, number];
+        return { side, place, x: width * PICTURE + left, y: ROW + top, width: right - left, height: bottom - top };
+      }
+      const row = { side, place, y: (n + 1) * ROW, width: wide, height: ROW };
+      if (state.drawn === "lines") return { ...row, x: side === 0 ? 0 : width - wide };
+      if (side === 0) return { ...row, x: 0, y: ABOVE + n * ROW };
+      return { side, place, x: wide + 8 + n * cell, y: 0, width: cell, height: ABOVE };
+    }),
+  );
+}
+
+const cellOf = (rows: readonly number[][], width: number): number =>
+  Math.min(ROW * 1.7, (width * (1 - SIDE) - 8) / Math.max(rows[1]!.length, 1));
+
+/** The same as a matrix, a row a unit of A. */
+function matrix(pair: NearTexts, state: SimilarState, theme: Theme, width: number, focus: SimilarState["pin"]): Block {
+  const colours = COLOURS[theme];
+  const rows = shownUnits(pair, state.level);
+  const [ofA, ofB] = rows as [number[], number[]];
+  const most = Math.max(...together(pair, state.level).map(({ value }) => Math.abs(value)), 1e-9);
+  const boxes = unitBoxes(pair, state, width);
+  const cell = cellOf(rows, width);
+  return {
+    width,
+    height: ABOVE + ofA.length * ROW,
+    draw(pen) {
+      for (const { side, place, x, y, width: wide, height } of boxes) {
+        const unit = pair.units[side]![place]!;
+        const on = focus?.[0] === side && focus[1] === place;
+        const colour = on ? colours.accent : colours.ink;
+        const text = fitting(unit.text, side === 0 ? wide - 8 : ABOVE - 8);
+        lettering(pen, `${on ? 600 : 400} ${SIZE}px`, side === 0 ? "right" : "left");
+        if (side === 0) write(pen, colour, text, x + wide, y + height / 2);
+        else {
+          pen.turn(-90, x + wide / 2, ABOVE - 6);
+          write(pen, colour, text, x + wide / 2, ABOVE - 6);
+          pen.end();
+        }
+      }
+      ofA.forEach((a, row) => {
+        ofB.forEach((b, column) => {
+          const value = pair.interactions[a]![b] ?? 0;
+          const { tone, strength } = shade(value, most);
+          const dim = focus && focus[1] !== (focus[0] === 0 ? a : b) ? 0.4 : 1;
+          const [x, y] = [width * SIDE + 8 + column * cell, ABOVE + row * ROW];
+          pen.globalAlpha = dim;
+          pen.rounded(x, y, cell - 1, ROW - 1, mixed(colours[tone], colours.bg, strength / 50), null, 2);
+          const number = signed(value);
+          if (focus && dim === 1 && textWidth(number, 10) < cell - 4) {
+            lettering(pen, "400 10px", "center");
+            write(pen, colours.ink, number, x + cell / 2, y + ROW / 2);
+          }
+        });
+      });
+      pen.globalAlpha = 1;
+    },
+  };
+}
+
+/** A text, shortened to a room. */
+function fitting(text: string, room: number): string {
+  let made = text;
+  for (let limit = 80; textWidth(made, SIZE) > room && limit > 2; limit -= 2) made = shortened(text, limit);
+  return made;
 }
 
 /** The picture of a pair; `focus` is the unit that is pointed at, else the pinned one. */
 export function near(pair: NearTexts, state: SimilarState, theme: Theme, width: number, focus = state.pin): Block {
+  if (state.drawn === "matrix") return matrix(pair, state, theme, width, focus);
   const colours = COLOURS[theme];
   const rows = shownUnits(pair, state.level);
   const every = together(pair, state.level);
   const most = Math.abs(every[0]?.value ?? 0) || 1;
   const largest = Math.max(...pair.units.flat().map(({ effect }) => Math.abs(effect ?? 0)), 1e-9);
-  const side = width * 0.36;
+  const side = width * SIDE;
   const { picture } = pair;
   const texts = picture ? [rows[0]!] : rows;
-  const x = [side, picture ? width * PICTURE : width - side] as const;
+  const x = [side, width * (picture ? PICTURE : 1 - SIDE)] as const;
   const at = (s: number, place: number): number => (rows[s]!.indexOf(place) + 0.5) * ROW + ROW;
   const own = focus && every.filter(({ a, b }) => (focus[0] === 0 ? a : b) === focus[1]);
   const met = (s: number, place: number): number => own?.find(({ a, b }) => (s === 0 ? a : b) === place)?.value ?? 0;
@@ -130,9 +213,7 @@ export function near(pair: NearTexts, state: SimilarState, theme: Theme, width: 
           const on = focus?.[0] === s && focus[1] === place;
           const number = own && focus![0] !== s ? signed(met(s, place)) : on ? signed(unit.effect ?? 0) : "";
           const room = side - 16 - (number ? textWidth(number, 11) + 8 : 0);
-          let text = unit.text;
-          for (let limit = 80; textWidth(text, SIZE) > room && limit > 2; limit -= 2)
-            text = shortened(unit.text, limit);
+          const text = fitting(unit.text, room);
           const wide = textWidth(text, SIZE);
           const left = s === 0 ? x[0] - wide : x[1];
           const { tone, strength } = tint(s, place);
@@ -143,6 +224,7 @@ export function near(pair: NearTexts, state: SimilarState, theme: Theme, width: 
           pen.globalAlpha = 1;
           lettering(pen, `400 ${SIZE}px`);
           write(pen, own && !on && focus![0] === s ? colours.ink3 : colours.ink, text, left, y);
+          if (state.pin?.[0] === s && state.pin[1] === place) area(pen, colours.minus, left - 2, y, wide + 4, 1.5);
           lettering(pen, "400 11px", s === 0 ? "right" : "left");
           if (number) write(pen, colours.ink2, number, s === 0 ? left - 10 : left + wide + 10, y);
         }

@@ -14,6 +14,7 @@ export interface Asked {
 export function write({ input, changes, chosen }: Asked): string {
   const found = new URLSearchParams();
   for (const name of ["text", "pair", "target"] as const) if (input[name]) found.set(name, input[name]);
+  if (input.together) found.set("together", "1");
   if (input.messages) found.set("chat", JSON.stringify(input.messages.map(({ role, content }) => [role, content])));
   if (input.written?.length) found.set("written", input.written.join(","));
   for (const change of changes) found.append("change", change);
@@ -31,6 +32,7 @@ export function read(hash: string): Asked {
     const value = found.get(name);
     if (value) input[name] = value;
   }
+  if (found.has("together")) input.together = true;
   const messages = turns(found.get("chat"));
   if (messages.length > 0) input.messages = messages;
   const written = (found.get("written") ?? "").split(",");
@@ -55,9 +57,9 @@ function turns(text: string | null): Message[] {
 
 /** What gives the same maps in Python, after the changes that were made; `info` is of the model. */
 export function inPython(
-  { text, pair, target, messages, written = [] }: LiveInput,
+  { text, pair, together, target, messages, written = [] }: LiveInput,
   { changes, payload }: Pick<Shown, "changes" | "payload">,
-  info: Pick<LiveInfo, "loaded" | "target">,
+  info: Pick<LiveInfo, "loaded" | "target" | "apart">,
 ): string {
   const quoted = (value: unknown = ""): string => JSON.stringify(value);
   const ids = payload.inputs[0]!.parts[0]!.query.ids ?? [];
@@ -68,7 +70,10 @@ export function inPython(
       : messages
         ? `model.chat(${quoted(messages)}, add_generation_prompt=True)`
         : quoted(text) + (pair ? `, pair=${quoted(pair)}` : "");
-  const capture = `maps = hs.capture(model, ${read})`;
+  const apart = info.apart && pair && !together;
+  const capture = apart
+    ? `found = hs.similar(model, ${quoted(text)}, ${quoted(pair)})`
+    : `maps = hs.capture(model, ${read})`;
   const edit = `with hs.edit(model, ${changes.map(quoted).join(", ")}):\n    `;
   const begin = info.loaded ? `import headscope as hs\n\n${info.loaded}\n` : "";
   return begin + (changes.length > 0 ? edit : "") + capture;

@@ -71,6 +71,7 @@ export class Live {
   private readonly who: WhoBox;
   private readonly why: WhyBox;
   private readonly top = h("div.top.brand");
+  private readonly body = h("div.body");
   private readonly stage = h("div.stage");
   private readonly empty = h("p.empty", "Type a text, or take an example.");
   private readonly sizes: ResizeObserver;
@@ -128,14 +129,18 @@ export class Live {
       open: (layer, head) => this.explorer?.open(layer, head, false),
     });
     this.why = new WhyBox({
-      ask: async (spans) => (await this.session.ask<WhyAnswer>("why", { ...this.followed, spans })).sources,
-      open: ({ layer, head }, { first }) => {
+      ask: async (spans, heads) =>
+        (await this.session.ask<WhyAnswer>("why", { ...this.followed, spans, heads })).sources,
+      says: (text) => this.story.near(text),
+      open: ({ layer, head }, first, input = 0) => {
         const place = this.place;
         const between = place === null ? null : [place, first];
         this.explorer?.set({
           scale: "head",
           layer,
           heads: [head],
+          side: "one",
+          input,
           pin: place === null ? ["to", first] : null,
           between,
         });
@@ -153,11 +158,9 @@ export class Live {
     );
     this.top.append(h("b", "headscope"), h("span.model", info.model));
     this.stage.append(this.empty);
-    root.append(
-      h("h1.hidden", "headscope"),
-      this.top,
-      h("div.body", this.texts.root, h("div.middle", this.story.root, this.stage), side, this.why.root),
-    );
+    root.append(h("h1.hidden", "headscope"), this.top, this.body);
+    const each = h("h2.each", "The attention of each text");
+    this.body.append(this.texts.root, h("div.middle", this.story.root, each, this.stage), side, this.why.root);
     root.addEventListener("keydown", (event) => this.key(event));
     const size = (): void => {
       root.classList.toggle("wide", root.clientWidth >= WIDE);
@@ -220,7 +223,6 @@ export class Live {
     this.info = info;
     this.texts.tell(info);
     this.says.tell(info);
-    this.why.root.hidden = !info.sources;
     document.title = document.title || `headscope: ${info.model}`;
   }
 
@@ -359,6 +361,7 @@ export class Live {
   }
 
   private async say(): Promise<void> {
+    if (this.apart) return this.tell(); // of no place
     this.who.clear();
     this.sources();
     try {
@@ -369,20 +372,35 @@ export class Live {
     this.tell();
   }
 
-  // The sources are of the input, the place and the word; changes strike their parts out.
+  // The sources are of the input, the place and the word; changes strike their parts out, and make two texts less near.
   private sources(): void {
-    const apart = this.shown?.says[0]?.kind === "cosine";
-    this.why.update(apart, this.input, this.place, this.chosen);
+    const { apart } = this;
+    if (this.root.classList.contains("apart") !== apart) {
+      this.root.classList.toggle("apart", apart);
+      this.why.root.open = apart;
+      if (apart) this.story.root.after(this.why.root);
+      else this.body.append(this.why.root);
+    }
+    this.why.root.hidden = !this.info.sources || (!apart && this.shown?.says[0]?.kind === "cosine");
+    this.why.update(apart, this.input, ...(apart ? [this.history.changes] : [this.place, this.chosen]));
     this.why.changes(this.history.changes);
+  }
+
+  // Whether two texts are shown that are each read alone.
+  private get apart(): boolean {
+    const { pair, together } = this.input;
+    return Boolean(this.info.apart && pair && !together);
   }
 
   private predicted(says: readonly Prediction[]): void {
     const own = this.info.against ? says.slice(0, 1) : says; // two models are not before and after
-    this.story.show(this.example, this.shown?.changes ?? [], own, this.pieces);
+    const apart = this.apart ? this.info.apart : null;
+    this.story.show(this.example, this.shown?.changes ?? [], own, this.pieces, apart);
     const inputs = this.shown?.payload.inputs ?? [];
     this.says.show(
       says,
       inputs.map(({ label }) => label),
+      apart,
     );
   }
 
@@ -399,11 +417,14 @@ export class Live {
     this.begin = {};
     if (this.explorer) {
       // A first change puts what was beside what is; without one there is one picture.
-      const two = payload.inputs.length === 2;
-      const had = before?.payload.inputs.length === 2;
+      const two = payload.inputs.length === 2 && !this.apart;
+      const had = before?.payload.inputs.length === 2 && !this.root.classList.contains("apart");
       const side = two === had ? {} : { side: two ? ("both" as const) : ("one" as const), input: 0 };
       this.explorer.renew({ payload, store, state: { ...side, ...begin } });
-    } else this.picture({ payload, store, state: { ...payload.state, ...begin } });
+    } else {
+      const side = this.apart ? { side: "one" as const } : {};
+      this.picture({ payload, store, state: { ...payload.state, ...side, ...begin } });
+    }
     this.theme();
     this.predicted(shown.says);
     this.panel(this.explorer!.state);

@@ -23,10 +23,11 @@ function taken(change: string, pieces: readonly string[]): string | null {
   return first === undefined ? null : `“${label(pieces.slice(Number(first), Number(last) + 1), 32)}”`;
 }
 
-/** What the model says. */
-export function answer(says: Prediction): string {
+/** What the model says; `apart`: the name of how near two texts are that are read apart. */
+export function answer(says: Prediction, apart: string | null = null): string {
   const [best] = says.top;
-  if (says.kind === "cosine") return `Read together, the two texts have a cosine of ${figure(says.number!)}.`;
+  if (says.kind === "cosine")
+    return `Read ${apart ? "apart" : "together"}, the two texts have a ${apart ?? "cosine"} of ${figure(says.number!)}.`;
   if (!best) return "";
   const share = `“${readable(best, says)}”, with ${percent(best.p)}`;
   const where = `“${shown(says.after.trim() || says.after)}”`;
@@ -41,12 +42,13 @@ export function outcome(
   changes: readonly string[],
   [first, last]: readonly Prediction[],
   pieces: readonly string[],
+  apart: string | null = null,
 ): string {
   const without = changes.map((change) => taken(change, pieces));
   const how = without.every(Boolean) ? `Without ${without.join(", ")}` : `With ${changes.join(", ")}`;
   if (!first || !last) return `${how}, in both models.`;
   if (first.kind === "cosine")
-    return `${how} the cosine goes from ${figure(first.number!)} to ${figure(last.number!)}.`;
+    return `${how} the ${apart ?? "cosine"} goes from ${figure(first.number!)} to ${figure(last.number!)}.`;
   const [followed, best] = [first.chosen ?? first.top[0], last.top[0]];
   if (!followed || !best) return `${how}.`;
   const after = [...last.top, ...(last.chosen ? [last.chosen] : [])].find(({ id }) => id === followed.id);
@@ -67,11 +69,17 @@ export class Story {
     this.root.replaceChildren();
   }
 
+  /** Why two texts are near; where changes are made what these did stays. */
+  near(text: string): void {
+    if (!this.root.querySelector("button")) this.root.replaceChildren(h("p", text));
+  }
+
   show(
     example: LiveExample | undefined,
     changes: readonly string[],
     says: readonly Prediction[],
     pieces: readonly string[],
+    apart: string | null,
   ): void {
     this.clear();
     const { owner, turn } = this;
@@ -79,7 +87,8 @@ export class Story {
     const tell = (text: string, ...buttons: HTMLElement[]): void =>
       this.root.replaceChildren(...(text ? [h("p", text), ...buttons] : []));
     if (changes.length > 0)
-      return tell(outcome(changes, says, pieces), h("button", { onclick: () => owner.undo() }, "Take it back"));
+      return tell(outcome(changes, says, pieces, apart), h("button", { onclick: () => owner.undo() }, "Take it back"));
+    if (apart) return tell(answer(first, apart));
     const { look, change, layer, head } = example ?? {};
     if (change === undefined)
       return tell(look ?? answer(first), h("button", { onclick: () => owner.rank() }, "Which heads did it?"));

@@ -26,6 +26,7 @@ export class TextsBox {
   private readonly target = this.box("Target", 2);
   private readonly turns = h("div.turns", { role: "group", "aria-label": "Conversation" });
   private readonly talk: HTMLButtonElement;
+  private readonly together: HTMLButtonElement;
   private readonly examples = h("div.examples", { role: "group", "aria-label": "Examples" });
   private readonly written = h("div.written", { role: "group", "aria-label": "Written" });
   private readonly count = h("span.count");
@@ -46,13 +47,27 @@ export class TextsBox {
       },
       "Conversation",
     );
+    this.together = h("button.link", {
+      title: "Together the two texts are one input, and each sees the other; an index reads each alone",
+      onclick: () => this.join(!this.input.together),
+    });
     this.stop = h("button.link", { onclick: () => owner.stop() }, "Stop");
     this.problem.hidden = this.stop.hidden = this.lost.hidden = this.written.hidden = true;
     listen(this.turns, { input: () => this.talked(), change: () => this.talked() });
     this.root.append(
       h("div.boxes", this.text.label, this.pair.label, this.target.label, this.turns),
       this.written,
-      h("div.under", this.examples, h("span.grow"), this.lost, this.state, this.stop, this.count, this.talk),
+      h(
+        "div.under",
+        this.examples,
+        h("span.grow"),
+        this.lost,
+        this.state,
+        this.stop,
+        this.count,
+        this.together,
+        this.talk,
+      ),
       this.problem,
     );
     this.text.box.before(this.shades);
@@ -89,6 +104,8 @@ export class TextsBox {
     this.pair.label.hidden = talks || this.info?.pair === false;
     this.target.label.hidden = this.info?.target !== true;
     this.turns.hidden = !talks;
+    this.together.hidden = !this.info?.apart || !input.pair;
+    this.together.textContent = input.together ? "Read apart" : "Read together";
     this.talk.textContent = talks ? "One text" : "Conversation";
     if (talks && !alike(this.messages(), input.messages)) this.draw(input.messages!);
   }
@@ -161,8 +178,13 @@ export class TextsBox {
     return { label: h("label.box", h("span.cap", name), box), box };
   }
 
+  private join(together: boolean): void {
+    const { together: _, ...rest } = this.input;
+    this.take(together ? { ...rest, together } : rest);
+  }
+
   private take(input: LiveInput): void {
-    this.input = input;
+    this.show(input);
     this.owner.typed(input);
   }
 
@@ -190,7 +212,6 @@ export class TextsBox {
     const input: LiveInput = on
       ? { ...kept, messages: [{ role: "user", content: text }] }
       : { ...kept, text: messages?.findLast(({ role }) => role === "user")?.content ?? "" };
-    this.show(input);
     this.take(input);
   }
 
@@ -227,7 +248,6 @@ export class TextsBox {
     else messages.splice(place, 1);
     const input = { ...this.input, messages };
     this.draw(messages);
-    this.show(input);
     this.take(input);
   }
 

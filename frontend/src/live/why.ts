@@ -1,17 +1,23 @@
-// Which part made this: the input, shaded by what the followed word loses without each sentence or word of it.
+// Which part made this: the input, shaded by what the followed word loses without each sentence or word of it; of two
+// texts read apart the words that make them near.
 
 import "../ui/sources.css";
-import type { CarrierInfo, SimilarPayload, SourceInfo, SourcesPayload } from "../protocol";
+import { pairSays } from "../draw/near";
+import type { CarrierInfo, SimilarPayload, SourcesPayload } from "../protocol";
+import { reason } from "../scene/format";
 import { Of } from "../scene/made";
 import { h } from "../ui/dom";
 import { NearView } from "../ui/nearview";
 import { Sources } from "../ui/sources";
-import { Asking } from "./wire";
+import { Asking, StaleError } from "./wire";
 
 interface WhyOwner {
-  ask(spans: string): Promise<SourcesPayload | SimilarPayload>;
+  ask(spans: string, heads?: boolean): Promise<SourcesPayload | SimilarPayload>;
   dark(): boolean;
-  open(head: CarrierInfo, span: SourceInfo): void;
+  /** Open a head where a token is outlined, of the first input or another. */
+  open(head: CarrierInfo, first: number, input?: number): void;
+  /** Say why two texts are near. */
+  says(text: string): void;
   /** Shade the text that is read as its prompt is; null: no longer. */
   shade(prompt: Element | null): void;
   /** Make a change, or take it back. */
@@ -19,61 +25,67 @@ interface WhyOwner {
 }
 
 /** No later token sees a span: as a change of attention. */
-const struck = ({ first, last }: SourceInfo): string => `all hide >${first}${last > first ? `-${last}` : ""}`;
+const struck = ({ first, last }: { first: number; last: number }): string =>
+  `all hide >${first}${last > first ? `-${last}` : ""}`;
 
 const ABOUT = "The text, shaded by what the answer loses without each part. Strike a part out and see.";
 
-const APART = "An index reads each text alone, once whole and here once without each part; positions stay.";
+const CARRY = "The heads through which the two words that matter most reach the vector of their text";
 
+/** Its own place in a page: of one input beside what the model says, of two texts where the pictures are. */
 export class WhyBox {
-  private readonly title = h("h2");
-  readonly root = h("details.why", { ontoggle: () => this.follow() }, h("summary", this.title));
+  readonly root = h("details.why");
   private readonly spans = h(
     "select",
-    { "aria-label": "Parts", onchange: () => this.again() },
+    { "aria-label": "Parts", onchange: () => this.follow() },
     h("option", { value: "sentence" }, "sentences"),
     h("option", { value: "word" }, "words"),
   );
-  private readonly asking: Asking;
+  private readonly shading: Asking;
+  private readonly carriers: Asking;
+  private readonly row = h("div.row");
   private readonly place = h("div");
   private readonly of = new Of();
   private shown: Sources | NearView | null = null;
-  /** What is asked about, and what was answered. */
-  private about = "";
-  private answered = "";
+  private apart: boolean | null = null;
+  private turn = 0;
 
   constructor(private readonly owner: WhyOwner) {
-    this.asking = new Asking("Shade the text", null, ABOUT, "Masking each part…", (going) => this.ask(going));
-    const row = h("div.row", this.spans, this.asking.button);
-    this.root.append(this.asking.about, row, this.place);
+    this.shading = new Asking("Shade the text", null, ABOUT, "Masking each part…", (going) => this.ask(going, false));
+    this.carriers = new Asking("Through which heads?", CARRY, "", "Hiding words…", (going) => this.ask(going, true));
+    const title = h("summary", h("h2", "Which part made this?"));
+    this.root.append(title, this.row, this.place);
   }
 
-  /** What is asked about; another one has no picture yet. Two texts are read `apart`, as long as this is open. */
+  /** What is asked about; another one has no picture yet. Of two texts read `apart` it follows. */
   update(apart: boolean, ...asked: unknown[]): void {
-    this.about = JSON.stringify(asked);
-    if (!this.of.renewed(apart, ...asked)) return this.follow();
-    this.title.textContent = apart ? "Why are these two near?" : "Which part made this?";
-    this.root.classList.toggle("apart", apart);
-    this.spans.value = apart ? "word" : "sentence";
-    this.asking.clear();
-    if (!apart) {
-      if (this.shown instanceof NearView) this.shown.destroy();
-      this.shown = null;
-      this.place.replaceChildren();
-      this.owner.shade(null);
+    if (!this.of.renewed(apart, ...asked)) return;
+    this.turn++;
+    this.shading.clear();
+    this.carriers.clear();
+    if (apart !== this.apart) {
+      this.apart = apart;
+      this.spans.value = apart ? "word" : "sentence";
+      const asking = apart ? this.carriers : this.shading;
+      this.row.replaceChildren(this.spans, asking.button, asking.about);
     }
-    this.follow();
+    if (apart) return this.follow();
+    this.none();
+    this.owner.shade(null);
   }
 
-  private again(): void {
-    this.answered = "";
-    this.follow();
+  private none(...elements: HTMLElement[]): void {
+    if (this.shown instanceof NearView) this.shown.destroy();
+    this.shown = null;
+    this.place.replaceChildren(...elements);
   }
 
   private follow(): void {
-    if (!this.root.open || !this.root.classList.contains("apart") || this.answered === this.about) return;
-    this.asking.clear(); // of a text that is read no longer
-    this.asking.button.click();
+    if (!this.apart) return;
+    const turn = ++this.turn;
+    this.ask(() => turn === this.turn, false).catch((error: unknown) => {
+      if (turn === this.turn && !(error instanceof StaleError)) this.carriers.about.textContent = reason(error);
+    });
   }
 
   /** The theme has changed. */
@@ -86,24 +98,23 @@ export class WhyBox {
     if (this.shown instanceof Sources) this.shown.strike((span) => changes.includes(struck(span)));
   }
 
-  private async ask(going: () => boolean): Promise<void> {
-    const { about } = this;
-    const payload = await this.owner.ask(this.spans.value);
+  private async ask(going: () => boolean, heads: boolean): Promise<void> {
+    const payload = await this.owner.ask(this.spans.value, heads);
     if (!going()) return;
-    this.answered = about;
+    this.shading.about.textContent = this.carriers.about.textContent = "";
     if (payload.kind === "similar") {
-      if (this.shown instanceof NearView) this.shown.destroy();
-      this.place.replaceChildren(h("div"));
-      this.shown = new NearView(this.place.firstElementChild as HTMLElement, payload, this.owner);
-      this.asking.about.textContent = APART;
+      const root = h("div");
+      const before = this.shown instanceof NearView ? this.shown.state : payload.state;
+      this.none(root);
+      this.owner.says(pairSays(payload.pairs[0]!));
+      this.shown = new NearView(root, payload, this.owner, before);
       return;
     }
     this.shown = new Sources(payload, {
-      open: (head, span) => this.owner.open(head, span),
+      open: (head, { first }) => this.owner.open(head, first),
       shaded: (prompt) => this.owner.shade(prompt),
       strike: (span) => this.owner.toggle(struck(span)),
     });
-    this.asking.about.textContent = "";
     this.place.replaceChildren(this.shown.root);
   }
 }

@@ -1,12 +1,13 @@
 // Two texts that are read apart: point at a word and its partners light up; a press pins it.
 
 import "./near.css";
-import { levelsOf, near, shownUnits, spot, together, unitSays, withQ } from "../draw/near";
+import { levelsOf, near, pairSays, together, unitBoxes, unitSays, withQ } from "../draw/near";
 import { SvgPen } from "../draw/svg";
-import type { SimilarPayload, SimilarState } from "../protocol";
+import type { CarrierInfo, SimilarPayload, SimilarState } from "../protocol";
 import { probability, shortened } from "../scene/format";
 import { signed } from "../scene/sources";
 import { h } from "./dom";
+import { headsOf } from "./sources";
 
 /** So many pairs stand in the list. */
 const LISTED = 8;
@@ -18,28 +19,37 @@ export class NearView {
   private readonly about = h("p.sub", { "aria-live": "polite" });
   private readonly list = h("div.moves", { tabindex: 0 });
   private readonly sizes: ResizeObserver;
-  private state: SimilarState;
+  state: SimilarState;
   private pointed: number[] | null = null;
   private printing = false;
 
   constructor(
     readonly root: HTMLElement,
     private readonly payload: SimilarPayload,
-    private readonly host: { dark(): boolean },
+    private readonly host: { dark(): boolean; open?(head: CarrierInfo, first: number, input: number): void },
+    before: SimilarState = payload.state,
   ) {
-    this.state = { ...payload.state };
-    const choice = (label: string, options: readonly string[], set: (at: number) => Partial<SimilarState>) => {
-      const select = h("select", { "aria-label": label }, ...options.map((one) => h("option", one)));
-      select.addEventListener("change", () => this.set({ ...set(select.selectedIndex), pin: null }));
-      return options.length > 1 && h("label.field", h("span.cap", label), select);
+    const { pairs, notes, state } = payload;
+    const { drawn, pin } = before;
+    this.state = { ...state, drawn, pin: pin && pairs[0]!.units[pin[0]!]?.[pin[1]!] ? pin : null };
+    const choice = <Name extends "input" | "level" | "drawn">(
+      label: string,
+      name: Name,
+      values: readonly SimilarState[Name][],
+      names: readonly string[] = values.map(String),
+    ) => {
+      const select = h("select", { "aria-label": label }, ...names.map((one) => h("option", one)));
+      select.selectedIndex = values.indexOf(this.state[name]);
+      select.addEventListener("change", () => this.set({ [name]: values[select.selectedIndex], pin: null }));
+      return values.length > 1 && h("label.field", h("span.cap", label), select);
     };
-    const { pairs, notes } = payload;
-    const levels = levelsOf(payload);
+    const places = pairs.map((_, at) => at);
     const documents = pairs.map(({ name }, at) => `${at + 1} · ${name}`);
     const choices = h(
       "div.row",
-      choice("Document", documents, (input) => ({ input })),
-      choice("Units", levels, (at) => ({ level: levels[at]! })),
+      choice("Document", "input", places, documents),
+      choice("Units", "level", levelsOf(payload)),
+      choice("Drawn as", "drawn", pairs.some(({ picture }) => picture) ? ["lines"] : ["lines", "matrix"]),
     );
     this.text = h(
       "div.hs.alone.near",
@@ -47,6 +57,7 @@ export class NearView {
       this.says,
       choices,
       h("div.both", h("div", this.picture, this.about), this.list),
+      payload.ranked.length > 0 && h("ol", ...payload.ranked.map((line) => h("li", { dir: "auto" }, line))),
       ...notes.map((note) => h("p.sub", note)),
     );
     root.append(this.text);
@@ -82,26 +93,24 @@ export class NearView {
         ? "Shade: what the similarity loses without it. Point at a word or at a patch, and the others are shaded by what they give with it; click to pin it."
         : "A line joins two words that give more together than apart; an orange one, less. Shade: what the similarity loses without the word. Point at a word; click to pin it.";
     if (pointed) return;
-    this.says.textContent = `${pair.says[0]!.toUpperCase()}${pair.says.slice(1)}.`;
-    const rows = shownUnits(pair, this.state.level).flatMap((some, side) =>
-      some.map((place, row) => {
-        const unit = [side, place];
-        const on = this.state.pin?.[0] === side && this.state.pin[1] === place;
-        const { text, effect, q } = pair.units[side]![place]!;
-        return h("button.unit", {
-          style: spot(pair, width, side, place, row),
-          "aria-label": `${"AB"[side]}: ${text}, ${withQ(effect, q)}`,
-          "aria-pressed": String(on),
-          onclick: () => this.set({ pin: on ? null : unit }),
-          onpointerenter: () => this.point(unit),
-          onpointerleave: () => this.point(null),
-          onfocus: () => this.point(unit),
-          onblur: () => this.point(null),
-        });
-      }),
-    );
+    this.says.textContent = pairSays(pair);
+    const rows = unitBoxes(pair, this.state, width).map(({ side, place, x, y, width: wide, height }) => {
+      const unit = [side, place];
+      const on = this.state.pin?.[0] === side && this.state.pin[1] === place;
+      const { text, effect, q } = pair.units[side]![place]!;
+      return h("button.unit", {
+        style: `left: ${x}px; top: ${y}px; width: ${wide}px; height: ${height}px`,
+        "aria-label": `${"AB"[side]}: ${text}, ${withQ(effect, q)}`,
+        "aria-pressed": String(on),
+        onclick: () => this.set({ pin: on ? null : unit }),
+        onpointerenter: () => this.point(unit),
+        onpointerleave: () => this.point(null),
+        onfocus: () => this.point(unit),
+        onblur: () => this.point(null),
+      });
+    });
     const focused = [...this.picture.querySelectorAll(".unit")].findIndex((each) => each.matches(":focus"));
-    this.picture.replaceChildren(drawing, h("div.units", { style: `width: ${width}px` }, ...rows));
+    this.picture.replaceChildren(drawing, h("div.units", ...rows));
     rows[focused]?.focus();
     const cells = together(pair, this.state.level)
       .slice(0, LISTED)
@@ -116,7 +125,15 @@ export class NearView {
       );
     const tested = pair.q.flat().some((q) => q !== null);
     const head = h("tr", ...["A", "B", "together", tested && "q"].map((name) => name && h("th", name)));
-    this.list.replaceChildren(h("table", h("thead", head), h("tbody", ...cells)));
+    const carried = pair.units.flatMap((some, side) =>
+      some
+        .filter(({ heads }) => heads.length > 0)
+        .flatMap(({ text, first, heads }) => [
+          h("h3", `“${shortened(text, 40)}” of ${"AB"[side]} goes through (estimate)`),
+          h("ul", ...headsOf(heads, this.host.open && ((one) => this.host.open!(one, first, side)))),
+        ]),
+    );
+    this.list.replaceChildren(h("table", h("thead", head), h("tbody", ...cells)), ...carried);
   }
 
   surroundings(): void {

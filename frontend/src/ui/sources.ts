@@ -193,15 +193,7 @@ export class Sources {
       );
     }
     const span = payload.spans[place]!;
-    const heads = span.heads.map((head) => {
-      const name =
-        code(head.layer, head.head) +
-        (span.heads.some(({ part }) => part !== span.heads[0]!.part) ? ` ${head.part}` : "");
-      const alone = head.effect === null ? "" : `, masked alone ${signed(head.effect)}`;
-      const opened =
-        host.open && h("button.link", { title: "Open this head", onclick: () => host.open!(head, span) }, name);
-      return h("li", opened ?? h("b", name), ` ${signed(head.estimate ?? NaN)}${alone}`);
-    });
+    const heads = headsOf(span.heads, host.open && ((head) => host.open!(head, span)));
     this.detail.replaceChildren(
       h("h2", title(span, place)),
       h("blockquote", { dir: "auto" }, span.text),
@@ -251,6 +243,17 @@ export class Sources {
     }
     answered(event);
   }
+}
+
+/** Heads that carry a part: the estimate of each, and what is lost where it alone does not see that; each opens. */
+export function headsOf(heads: readonly CarrierInfo[], open?: (head: CarrierInfo) => void): HTMLElement[] {
+  const several = heads.some(({ part }) => part !== heads[0]!.part);
+  return heads.map((head) => {
+    const name = code(head.layer, head.head) + (several ? ` ${head.part}` : "");
+    const alone = head.effect === null ? "" : `, masked alone ${signed(head.effect)}`;
+    const opened = open && h("button.link", { title: "Open this head", onclick: () => open(head) }, name);
+    return h("li", opened ?? h("b", name), ` ${signed(head.estimate ?? NaN)}${alone}`);
+  });
 }
 
 function of(target: EventTarget | null): { span?: number; statement?: number } {

@@ -172,7 +172,8 @@ def explore(
     if isinstance(model, (AttentionMaps, Mapping, Recorded)):
         raise InputError("explore: expected a model, found maps; headscope.view shows them")
     ready = model if isinstance(model, Model) else load(model)
-    asked = {"messages" if isinstance(text, list) else "text": text, "pair": pair, "target": target}
+    asked: dict[str, Any] = {"messages" if isinstance(text, list) else "text": text, "target": target}
+    asked |= {} if pair is None else {"pair": pair, "together": True}
     given = read_input({name: value for name, value in asked.items() if value is not None})
     made = [str(WhatIf.parse(change) if isinstance(change, str) else change) for change in changes]
     live = Live(ready, against)

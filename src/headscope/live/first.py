@@ -9,8 +9,23 @@ from headscope.views.wire import LiveExample, LiveInput
 _OURS: dict[str, list[LiveExample]] = {
     DEMO_NAME: [
         {
+            "name": "a paraphrase",
+            "input": {
+                "text": "The invoice was paid three weeks late.",
+                "pair": "Payment of the bill was delayed.",
+            },
+        },
+        {
+            "name": "a negation",
+            "input": {"text": "The film was not good.", "pair": "The film was good."},
+        },
+        {
             "name": "two senses of a word",
-            "input": {"text": "The bank of the river was wet.", "pair": "She took money to the bank."},
+            "input": {
+                "text": "The bank of the river was wet.",
+                "pair": "She took money to the bank.",
+                "together": True,
+            },
             "look": "L5H6 looks at “wet”, from the river's “bank” above all.",
             "layer": 5,
             "head": 6,
@@ -19,21 +34,12 @@ _OURS: dict[str, list[LiveExample]] = {
         },
         {
             "name": "a counterpart",
-            "input": {"text": "Paris is in France.", "pair": "Rome is in Italy."},
+            "input": {"text": "Paris is in France.", "pair": "Rome is in Italy.", "together": True},
             "look": "L5H3 looks from “Rome” in B at its counterpart in A, “Paris”.",
             "layer": 5,
             "head": 3,
             "place": 7,
             "change": "L5H3 off",
-        },
-        {
-            "name": "a head that counts",
-            "input": {"text": "She sold the old house because it was too small.", "pair": "A tiny house."},
-            "look": "L5H8 looks from “old” at “small”.",
-            "layer": 5,
-            "head": 8,
-            "place": 4,
-            "change": "L5H8 off",
         },
     ],
     DEMO_LM_NAME: [

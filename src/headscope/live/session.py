@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor
@@ -26,6 +26,7 @@ from headscope.live.lines import Lines, asked_line
 from headscope.live.predictions import Says, predictions, says
 from headscope.live.quantities import NAMES, Origin, offered
 from headscope.models import Model
+from headscope.models.embedding import SIMILARITIES, Embedder, embedder
 from headscope.models.model import expect_text_alone
 from headscope.views.blobs import LiveBlobs
 from headscope.views.highlights import likely
@@ -49,6 +50,9 @@ from headscope.views.wire import (
     WhyAnswer,
     WithoutAnswer,
 )
+
+CARRIERS = 4
+"""So many heads are given through which a word reaches the vector of its text."""
 
 LONGEST = 1024
 """How many tokens are read as somebody types, where the model takes as many."""
@@ -149,9 +153,11 @@ class Live:
         self._shared = against is None or _vocabulary(against) == _vocabulary(model)
         self._turn = 0
         self._ran: list[Ran] = []
+        self._answers: list[Says] = []
         self._given = LiveInput()
         self.view: View | None = None
-        self._plain: tuple[object, Ran] | None = None
+        self._plain: tuple[str, Ran] | None = None
+        self._embedders = [] if len(self.models) == 2 else _embedders(model)
         self._stopped: Callable[[], bool] = lambda: False
 
     @property
@@ -162,7 +168,8 @@ class Live:
             model=first.name,
             against=self.models[1].name if len(self.models) == 2 else None,
             shared=self._shared,
-            pair=not first.causal and not first.encoder_decoder,
+            pair=bool(self._embedders) or (not first.causal and not first.encoder_decoder),
+            apart=SIMILARITIES[self._embedders[0].similarity] if self._embedders else None,
             target=first.encoder_decoder,
             chat=bool(getattr(first.tokenizer, "chat_template", None)),
             mask=getattr(first.tokenizer, "mask_token", None),
@@ -222,10 +229,11 @@ class Live:
             blobs=LiveBlobs(),
             compute=lambda name: [one.compute(name) for one in ran],
         )
-        predicted = self._predictions(ran, asked)
+        said = self._said(ran)
+        predicted = self._predictions(said, asked)
         names = _first(view, asked.get("layer"))
         number = whole_number(asked, "id")
-        self._ran, self.view, self._turn = ran, view, self._turn + 1
+        self._ran, self._answers, self.view, self._turn = ran, said, view, self._turn + 1
         answer = Shown(
             kind="shown",
             id=number,
@@ -241,29 +249,45 @@ class Live:
         return answer, self._packed(names)
 
     def _run(self, given: LiveInput, changes: Sequence[WhatIf]) -> list[Ran]:
+        def together(model: Model, changes: Sequence[WhatIf], label: str) -> Ran:
+            return self._one(LiveReading(model, *read_axes(model, given), changes), label)
+
         if len(self.models) == 2:
-            return [self._one(model, given, changes, model.name) for model in self.models]
+            return [together(model, changes, model.name) for model in self.models]
+        if self._apart(given):
+            return [self._alone(given, name, changes) for name in ("text", "pair")]
         first, key = self.models[0], repr(given)
         if self._plain is None or self._plain[0] != key:
-            self._plain = (key, self._one(first, given, (), "as it is" if changes else ""))
+            self._plain = (key, together(first, (), "as it is" if changes else ""))
         plain = self._plain[1]
         if not changes:
             return [plain]
         before = replace(plain, input=replace(plain.input, label="as it is"))
-        return [before, self._one(first, given, changes, "changed")]
+        return [before, together(first, changes, "changed")]
 
-    def _one(
-        self,
-        model: Model,
-        given: LiveInput,
-        changes: Sequence[WhatIf],
-        label: str,
-    ) -> Ran:
-        axes, ready = read_axes(model, given)
+    def _apart(self, given: LiveInput) -> bool:
+        """Whether two texts are given that are each read alone."""
+        return bool(self._embedders and given.get("pair")) and not given.get("together")
+
+    def _alone(self, given: LiveInput, name: Literal["text", "pair"], changes: Sequence[WhatIf]) -> Ran:
+        """One of two texts, as an index reads it."""
+        embedder, label = self._embedders[name == "pair"], "AB"[name == "pair"]
+        if not (text := given.get(name, "")).strip():
+            raise InputError(f"{label}: type something; there is nothing to read")
+        model, tokens = self.models[0], embedder.read(text, embedder.before(None))
+        return self._one(LiveReading(model, {"self": tokens}, model.inputs([tokens]), changes), label)
+
+    def _similar(self, changes: Sequence[WhatIf], *pair: Any, **options: Any) -> Any:
+        """Why two texts are near that are read apart."""
+        model = self.models[0]
+        with LiveReading(model, {}, {}, changes).within():
+            return headscope.similar(model, *pair, **options)
+
+    def _one(self, reading: LiveReading, label: str) -> Ran:
+        model, axes, ready = reading.model, reading.axes, reading.ready
         longest = max(len(tokens) for tokens in axes.values())
         if longest > self.longest:
             raise InputError(f"{longest} tokens: at most {self.longest} are read here as you type")
-        reading = LiveReading(model, axes, ready, changes)
         with reading.within():
             seen = watch(model, axes, ready, on_call=self._look)
             if isinstance(seen.captured, list):
@@ -309,12 +333,21 @@ class Live:
     def _says(self, asked: Asked) -> Answer:
         self._current(asked)
         return SaysAnswer(
-            kind="says", id=whole_number(asked, "id"), says=self._predictions(self._ran, asked)
+            kind="says", id=whole_number(asked, "id"), says=self._predictions(self._answers, asked)
         ), []
 
-    def _predictions(self, ran: Sequence[Ran], asked: Asked) -> list[Prediction]:
+    def _said(self, ran: Sequence[Ran]) -> list[Says]:
+        """What the model says: of two texts read apart how near they are, before and after the changes."""
+        given, changes = self._given, ran[0].reading.changes
+        if not self._apart(given):
+            return [one.predicted for one in ran]
+        pair = [given.get("text", "")], [given.get("pair", "")]
+        near = [self._similar(some, *pair)["similarity"] for some in ((), changes)[: 1 + bool(changes)]]
+        return [Says(self.models[0], None, "cosine", None, torch.as_tensor(one.values[0])) for one in near]
+
+    def _predictions(self, said: Sequence[Says], asked: Asked) -> list[Prediction]:
         at, chosen = _place(asked, "at"), _place(asked, "chosen")
-        return predictions([one.predicted for one in ran], at, chosen, shared=self._shared)
+        return predictions(said, at, chosen, shared=self._shared)
 
     def _who(self, asked: Asked) -> Answer:
         self._current(asked)
@@ -340,17 +373,18 @@ class Live:
         return answer, []
 
     def _why(self, asked: Asked) -> Answer:
-        """Which part of the input made the followed word or class, as the model is without changes; of two texts why
-        they are near, read apart.
+        """Which part of the input made the followed word or class, as the model is without changes; of two texts read
+        apart why they are near, with the changes.
         """
         self._current(asked)
         reading, predicted = self._ran[0].reading, self._ran[0].predicted
         units = "word" if asked.get("spans") == "word" else "sentence"
         number = whole_number(asked, "id")
-        if predicted.kind == "cosine":
-            a, b = self._given.get("text", ""), self._given.get("pair", "")
-            near = cast("Any", headscope.similar(reading.model, a, b, units, chance=False)).view()
-            return WhyAnswer(kind="why", id=number, sources=near.payload), []
+        if self._apart(given := self._given):
+            through = CARRIERS if asked.get("heads") else 0
+            pair = given.get("text", ""), given.get("pair", "")
+            near = self._similar(reading.changes, *pair, units, chance=False, through=through)
+            return WhyAnswer(kind="why", id=number, sources=near.view().payload), []
         at, chosen = predicted.place(_place(asked, "at")), _place(asked, "chosen")
         best = predicted.best(at)
         if "decoder" in reading.axes or at is None or not best:
@@ -436,6 +470,16 @@ def fault(asked: Asked, problem: str, *, stale: bool = False) -> LiveError:
     return LiveError(kind="error", id=number_of(asked), error=problem, stale=stale)
 
 
+def _embedders(model: Model) -> list[Embedder]:
+    """What makes a vector of A and of B, of an encoder that says nothing else."""
+    if model.tokenizer is None or model.encoder_decoder or "For" in type(model.module).__name__:
+        return []
+    try:
+        return [embedder(model, side) for side in ("query", "document")]
+    except HeadscopeError:
+        return []
+
+
 def _vocabulary(model: Model) -> Mapping[str, int]:
     return {} if model.tokenizer is None else cast("Mapping[str, int]", model.tokenizer.get_vocab())
 
@@ -495,6 +539,7 @@ def read_input(given: Any) -> LiveInput:
 
 _INPUT: Mapping[str, Any] = {
     **dict.fromkeys(("text", "pair", "target"), str),
+    "together": bool,
     "messages": list[Mapping[str, Any]],
     "written": list[int],
 }

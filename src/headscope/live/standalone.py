@@ -115,7 +115,11 @@ def carry(
     restored, pack = _stored(made, weights)
     rounded, heads = _rounded(model, made, restored, weights, axes["self"])
     del restored
-    info: LiveInfo = {**Live(model).info, "reads": False}  # the page runs the model, not its gradients
+    info: LiveInfo = {
+        **Live(model).info,
+        "reads": False,
+        "apart": None,
+    }  # the page runs the model, not its gradients
     info["longest"] = min(info["longest"], int((MAPS_BYTES / (4 * heads)) ** 0.5))
     several = getattr(model.config, "problem_type", None) == "multi_label_classification"
     info["chat"], info["sources"] = False, kind in ("next", "mask", "class") and not several

@@ -24,6 +24,17 @@ Similarity = Literal["cosine", "dot", "euclidean", "manhattan", "maxsim", "meanm
 """How near two vectors are; of distances, less 0 is nearer. Of texts whose tokens have a vector each: the sum, or the
 mean, of what each token of A has with the token of B that is nearest to it."""
 
+SIMILARITIES: Mapping[Similarity, str] = {
+    "cosine": "cosine",
+    "dot": "dot product",
+    "euclidean": "distance",
+    "manhattan": "distance",
+    "maxsim": "MaxSim",
+    "meanmaxsim": "mean MaxSim",
+    "score": "score",
+}
+"""What they are called."""
+
 Features = dict[str, Any]
 """What each step reads and writes: ``token_embeddings``, ``attention_mask``, ``sentence_embedding``."""
 

@@ -85,16 +85,18 @@ class SourcesPayload(TypedDict):
 
 
 class NearUnit(TypedDict):
-    """A unit of a text or, with its `box`, of a picture: what the similarity loses without it, and q.
+    """A unit of a text or, with its `box`, a picture: what the similarity loses without it, and q (None: unmeasured).
 
-    None: not measured.
+    `first` is its first token; `heads` those through which it reaches the vector.
     """
 
     level: str
     text: str
+    first: int
     effect: float | None
     q: float | None
     box: list[float] | None
+    heads: list[CarrierInfo]
 
 
 class NearTexts(TypedDict):
@@ -113,21 +115,23 @@ class NearTexts(TypedDict):
 
 
 class SimilarState(TypedDict):
-    """Which of several documents is shown, units of which `level`, and the pinned unit: its side, its place."""
+    """Which of several documents is shown, how, units of which `level`, and the pinned unit: its side, its place."""
 
     input: int
+    drawn: Literal["lines", "matrix"]
     level: str
     pin: list[int] | None
     theme: Literal["auto", "light", "dark"]
 
 
 class SimilarPayload(TypedDict):
-    """Why texts that are read apart are near; `notes` say how they were read."""
+    """Why texts that are read apart are near; `notes` say how they were read, `ranked` is a line a document."""
 
     kind: Literal["similar"]
     version: Literal[1]
     title: str
     model: str
     pairs: list[NearTexts]
+    ranked: list[str]
     notes: list[str]
     state: SimilarState

@@ -18,10 +18,14 @@ class Message(TypedDict):
 
 
 class LiveInput(TypedDict):
-    """What the model is to read: a text (and `pair`, or a decoder's `target`), or `messages`; then ids `written`."""
+    """What the model is to read: a text (and `pair`, or a decoder's `target`), or `messages`; then ids `written`.
+
+    A model of sentences reads a text and its pair apart, or `together` as one input.
+    """
 
     text: NotRequired[str]
     pair: NotRequired[str]
+    together: NotRequired[bool]
     target: NotRequired[str]
     messages: NotRequired[list[Message]]
     written: NotRequired[list[int]]
@@ -42,7 +46,8 @@ class LiveExample(TypedDict):
 class LiveInfo(TypedDict):
     """A live model: what it can be given. `against` is another one that reads the same; `longest` is in tokens.
 
-    `shared`: both have one vocabulary; `pair`: a second text beside the first; `target`: what a decoder reads;
+    `shared`: both have one vocabulary; `pair`: a second text beside the first; `apart`: how near two texts
+    are that it reads apart, by name; `target`: what a decoder reads;
     `chat`: turns of a conversation; `mask`: the token that stands for one to be told; `reads`: it can be asked why a
     line is there; `sources`: which part of the input made the answer can be asked; `rounded`: how its weights were,
     where they are not those of the model itself; `loaded`: what makes it in Python, where somebody is to be told.
@@ -52,6 +57,7 @@ class LiveInfo(TypedDict):
     against: str | None
     shared: bool
     pair: bool
+    apart: str | None
     target: bool
     chat: bool
     mask: str | None

@@ -110,6 +110,11 @@ def test_documents_are_ranked_and_the_first_two_explained(model: Model) -> None:
     np.testing.assert_allclose(rows["similarity"], [near[text] for text in ranked])
     assert [documents[place] for place in rows["document"]] == ranked
     assert found["text_b"].values.tolist() == ranked[:2]
+    payload = found.view().payload
+    assert payload["ranked"] == [f"{near[text]:.3f} {text}" for text in ranked]
+    assert payload["notes"][0].startswith(
+        f"the first before the second, by {near[ranked[0]] - near[ranked[1]]:.3f}: "
+    )
 
 
 def test_words_of_the_three_sentences_that_matter_most(model: Model) -> None:

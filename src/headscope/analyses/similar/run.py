@@ -377,6 +377,7 @@ def _dataset(pairs: Sequence[TextPair], *, delete: bool) -> xr.Dataset:
             name: ("unit", [getattr(unit, name) for *_, unit in units])
             for name in ("level", "text", "start", "end")
         },
+        "first": ("unit", [int(unit.tokens.argmax()) for *_, unit in units]),
         "input_of_pair": ("pair", np.repeat(range(len(pairs)), [rows * columns for rows, columns in shapes])),
         **{f"unit_{'ab'[side]}": ("pair", np.concatenate([one[side] for one in places])) for side in (0, 1)},
     }

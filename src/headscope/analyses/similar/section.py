@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.analyses.reproduce import see_head
@@ -14,6 +13,7 @@ from headscope.core.counts import plural
 from headscope.core.escapes import beginning
 from headscope.core.heads import Head
 from headscope.measures.dataset import description
+from headscope.models.embedding import SIMILARITIES
 from headscope.views.blocks import Block, rows_of
 from headscope.views.digits import fixed, signed
 
@@ -23,15 +23,6 @@ COLUMNS = (
     "where this word, or any, does as much"
 )
 """What the columns are."""
-
-KINDS = {
-    "dot": "dot product",
-    "euclidean": "distance",
-    "manhattan": "distance",
-    "maxsim": "MaxSim",
-    "meanmaxsim": "mean MaxSim",
-}
-"""How near two texts are, in words."""
 
 LABELS = "below: the share of pairs to which a paraphrase of the same text is nearer; 1 where a model heeds the change"
 """What the columns of a table of pairs are."""
@@ -90,7 +81,7 @@ def notes(result: xr.Dataset) -> list[str]:
 def sentence(result: xr.Dataset, number: int = 0) -> str:
     """How near two texts are, through which words, whether that is news, and what is left without these."""
     about, one = description(result), result.sel(input=number)
-    kind = KINDS.get(about["similarity"], str(about["similarity"]))
+    kind = SIMILARITIES[about["similarity"]]
     value, left, share = (float(one[name]) for name in ("similarity", "left", "percentile"))
     rows = statistics.words(statistics.pairs(result))
     rows = rows[rows["input"] == number]
@@ -99,12 +90,13 @@ def sentence(result: xr.Dataset, number: int = 0) -> str:
         f"“{beginning(row.text_a, 24)}” with “{beginning(row.text_b, 24)}” ({signed(row.interaction, 3)})"
         for row in passing.sort_values("interaction", key=np.abs, ascending=False).head(2).itertuples()
     )
-    text = f"{kind} {fixed(abs(value) if kind == 'distance' else value, 3)}"
+    text = f"the {kind} is {fixed(abs(value) if kind == 'distance' else value, 3)}"
     if kind.endswith("MaxSim"):
         text += f", of which terms of words are {fixed(rows['interaction'].sum(), 3)}"
     text += f", above all by {words}" if words else ""
     if np.isfinite(left):
-        text += f"; {fixed(left, 3)} without what passes"
+        which = "these words" if len(passing) < 3 else f"the words of {len(passing)} such pairs"
+        text += f". Without {which} it is {fixed(left, 3)}"
     if np.isfinite(share):
         text += f". {fixed(100 * share, 0)} % of unrelated texts of this length are less near"
     if not words and np.isfinite(share):
@@ -120,7 +112,7 @@ def through(result: xr.Dataset) -> list[str]:
     table: Any = statistics.table(result)
     units = table.set_index(["input", "side", "unit"])["text"]
     lines: list[str] = []
-    rows: Any = pd.DataFrame({name: result[f"through_{name}"].values for name in statistics.THROUGH})
+    rows: Any = statistics.through(result)
     for key, heads in rows.groupby(["input", "side", "unit"], sort=False):
         named = ", ".join(
             f"{Head(row.layer, row.head)} {signed(row.estimate, 3)} (masked alone {signed(row.effect, 3)})"

@@ -111,6 +111,12 @@ def ranked(result: xr.Dataset) -> pd.DataFrame:
     )
 
 
+def through(result: xr.Dataset) -> pd.DataFrame:
+    """One row a head that carries a unit: ``input, side, unit, layer, head, estimate, effect``, without these none."""
+    names = {name: f"through_{name}" for name in THROUGH}
+    return pd.DataFrame({name: result[of].values if of in result else [] for name, of in names.items()})
+
+
 def passing(interactions: Floats, q: Floats) -> Bools:
     """Which pairs of units pass: by chance, or where that was not measured by their size."""
     if np.isnan(q).all():

@@ -9,15 +9,16 @@ import numpy as np
 import xarray as xr
 
 from headscope.analyses.similar import statistics
-from headscope.analyses.similar.section import notes, sentence
+from headscope.analyses.similar.section import notes, rather, sentence
 from headscope.analyses.why.view import box_of
 from headscope.core.escapes import beginning
 from headscope.core.validation import validated
 from headscope.errors import InputError
 from headscope.views.blobs import Blobs
 from headscope.views.charts import meta_of, model_name
+from headscope.views.digits import fixed
 from headscope.views.section import rounded
-from headscope.views.sources import NearTexts, NearUnit, SimilarPayload, SimilarState
+from headscope.views.sources import CarrierInfo, NearTexts, NearUnit, SimilarPayload, SimilarState
 from headscope.views.still_view import StillView
 
 
@@ -27,6 +28,7 @@ def view(
     *,
     input: int = 0,
     level: str | None = None,
+    drawn: Literal["lines", "matrix"] = "lines",
     pin: tuple[Literal["a", "b"], int] | None = None,
     theme: Literal["auto", "light", "dark"] = "auto",
 ) -> SimilarView:
@@ -36,6 +38,7 @@ def view(
         dataset: from `headscope.similar`.
         input: of several documents the place of the one that is shown, from 0.
         level: of units in one another those that are shown; by default the largest.
+        drawn: as ``lines`` or as a ``matrix``, a row a unit of A.
         pin: the side and the number of a unit whose lines are shown alone.
         theme: ``auto``, ``light`` or ``dark``.
 
@@ -51,7 +54,9 @@ def view(
     if pin is not None and pin[1] not in units[units["side"] == pin[0]]["unit"].to_numpy():
         raise InputError(f"pin: expected a unit of {pin[0]}, found {pin[1]}")
     pinned = None if pin is None else ["ab".index(pin[0]), pin[1]]
-    return SimilarView(dataset, SimilarState(input=input, level=level or levels[0], pin=pinned, theme=theme))
+    return SimilarView(
+        dataset, SimilarState(input=input, drawn=drawn, level=level or levels[0], pin=pinned, theme=theme)
+    )
 
 
 class SimilarView(StillView):
@@ -65,7 +70,8 @@ class SimilarView(StillView):
             title=f"Why are these two {'' if 'picture' in dataset else 'texts '}near? · {name}",
             model=name,
             pairs=[_texts(dataset, number) for number in range(dataset.sizes["input"])],
-            notes=notes(dataset),
+            ranked=ranking(dataset),
+            notes=[*([rather(dataset)] if dataset.sizes["input"] > 1 else []), *notes(dataset)],
             state=state,
         )
         super().__init__(payload, Blobs())
@@ -74,9 +80,19 @@ class SimilarView(StillView):
         return f"SimilarView({self._payload['title']!r})"
 
 
+def ranking(dataset: xr.Dataset) -> list[str]:
+    """A line a document, the nearest first; none where there is one text."""
+    if "ranked" not in dataset:
+        return []
+    rows: Any = statistics.ranked(dataset)
+    return [f"{fixed(row.similarity, 3)} {beginning(row.text, 70)}" for row in rows.itertuples()]
+
+
 def _texts(dataset: xr.Dataset, number: int) -> NearTexts:
     rows: Any = statistics.table(dataset)
-    rows = rows[rows["input"] == number]
+    rows = rows.assign(first=dataset["first"].values)[rows["input"] == number]
+    through: Any = statistics.through(dataset)
+    through = through[through["input"] == number]
     here = np.flatnonzero(dataset["input_of_pair"].values == number)
     sides = [rows[rows["side"] == side] for side in "ab"]
     kept = [np.flatnonzero(side["text"] != statistics.OTHER) for side in sides]
@@ -97,8 +113,21 @@ def _texts(dataset: xr.Dataset, number: int) -> NearTexts:
                 NearUnit(
                     level=row.level,
                     text=row.text,
+                    first=row.first,
                     effect=rounded(row.effect),
                     q=rounded(row.q),
+                    heads=[
+                        CarrierInfo(
+                            part="self",
+                            layer=head.layer,
+                            head=head.head,
+                            estimate=rounded(head.estimate),
+                            effect=rounded(head.effect),
+                        )
+                        for head in through[
+                            (through["side"] == row.side) & (through["unit"] == row.unit)
+                        ].itertuples()
+                    ],
                     box=box_of(dataset["box"].values[row.Index]) if "box" in dataset else None,
                 )
                 for row in statistics.words(side).itertuples()
