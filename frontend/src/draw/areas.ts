@@ -24,8 +24,7 @@ export function areas(picture: PictureInfo, regions: readonly Region[], theme: T
     height: height * by,
     draw(pen) {
       pen.photo(src, [width, height], [0, 0, width, height], [0, 0, width * by, height * by], PALE);
-      // What is chosen lies over its neighbours.
-      for (const { box, shade, on } of [...regions].sort((a, b) => Number(a.on) - Number(b.on))) {
+      for (const { box, shade, on } of regions) {
         const [left, top, right, bottom] = box.map((edge) => edge * by) as [number, number, number, number];
         pen.fade(shade.strength / 100);
         pen.rounded(left, top, right - left, bottom - top, COLOURS[theme][shade.tone], null, 0);

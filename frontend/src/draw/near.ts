@@ -172,6 +172,7 @@ export function near(pair: NearTexts, state: SimilarState, theme: Theme, width: 
   const x = [side, width * (picture ? PICTURE : 1 - SIDE)] as const;
   const at = (s: number, place: number): number => (rows[s]!.indexOf(place) + 0.5) * ROW + ROW;
   const own = focus && every.filter(({ a, b }) => (focus[0] === 0 ? a : b) === focus[1]);
+  const chosen = (s: number, place: number): boolean => focus?.[0] === s && focus[1] === place;
   const met = (s: number, place: number): number => own?.find(({ a, b }) => (s === 0 ? a : b) === place)?.value ?? 0;
   // Beside a picture no line is drawn: what is not pointed at is shaded by what it gives with what is.
   const tint = (s: number, place: number): Shade =>
@@ -180,11 +181,7 @@ export function near(pair: NearTexts, state: SimilarState, theme: Theme, width: 
     picture &&
     areas(
       picture,
-      rows[1]!.map((place) => ({
-        box: pair.units[1]![place]!.box!,
-        shade: tint(1, place),
-        on: focus?.[0] === 1 && focus[1] === place,
-      })),
+      rows[1]!.map((place) => ({ box: pair.units[1]![place]!.box!, shade: tint(1, place), on: chosen(1, place) })),
       theme,
       enlarged(width, picture),
     );
@@ -210,7 +207,7 @@ export function near(pair: NearTexts, state: SimilarState, theme: Theme, width: 
         for (const place of some) {
           const unit: NearUnit = pair.units[s]![place]!;
           const y = at(s, place);
-          const on = focus?.[0] === s && focus[1] === place;
+          const on = chosen(s, place);
           const number = own && focus![0] !== s ? signed(met(s, place)) : on ? signed(unit.effect ?? 0) : "";
           const room = side - 16 - (number ? textWidth(number, 11) + 8 : 0);
           const text = fitting(unit.text, room);

@@ -80,7 +80,7 @@ class PairReader(TextReader):
     def near(self, a: Tensor, b: Tensor) -> Tensor:
         """The score of each two; where that takes too many passes, of those of which one is whole."""
         near = torch.full((len(a), len(b)), torch.nan, dtype=torch.float64)
-        every = near.isnan() if near.numel() <= PASSES else torch.zeros_like(near).bool()
+        every = torch.full_like(near, near.numel() <= PASSES, dtype=torch.bool)
         every[0], every[:, 0] = True, True
         places = zip(*every.nonzero(as_tuple=True), strict=True)
         scores = self.run([self._joined(a[i], b[j]) for i, j in places])

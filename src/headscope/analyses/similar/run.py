@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 import xarray as xr
@@ -222,19 +222,13 @@ def _explained(
     return result, len(pairs[0].others[0])
 
 
-class Both(NamedTuple):
-    """How near all vectors of two texts are, the whole ones first, ``[unit of A + 1, unit of B + 1]``; what two do."""
-
-    near: Floats
-    pairs: Floats
-
-
 class TextPair:
     """Two texts, each whole and without each of its units.
 
     Attributes:
         sides: A and B.
-        near, pairs: as in `Both`.
+        near: how near all vectors of A and B are, the whole ones first, ``[unit of A + 1, unit of B + 1]``.
+        pairs: what each two units do.
         others: the same where unrelated texts stand in the place of B, and of A.
     """
 
@@ -247,11 +241,11 @@ class TextPair:
             for reader, one, other in zip(readers, prompts, reversed(wholes), strict=True)
         ]
         self.near, self.pairs = self._near(*self.sides)
-        self.others: tuple[list[Both], list[Both]] = ([], [])
+        self.others: tuple[list[tuple[Floats, Floats]], list[tuple[Floats, Floats]]] = ([], [])
 
-    def _near(self, a: ReadText, b: ReadText) -> Both:
+    def _near(self, a: ReadText, b: ReadText) -> tuple[Floats, Floats]:
         near = self.readers[0].near(a.vectors, b.vectors).numpy()
-        return Both(near, self.readers[0].together(a, b, near))
+        return near, self.readers[0].together(a, b, near)
 
     def compare(self, lines: Sequence[str]) -> None:
         """Put unrelated texts of the same length in the place of each text."""
@@ -265,7 +259,7 @@ class TextPair:
     def figures(self, *, delete: bool) -> dict[str, Any]:
         """What each unit does, and each pair of units."""
         near, pairs = self.near, self.pairs
-        by_row, by_column = ([one.pairs for one in some] for some in self.others)
+        by_row, by_column = ([both for _, both in some] for some in self.others)
         p = [_share(pairs, [np.abs(one).max(1)[:, None] for one in by_row])]
         p += [_share(pairs, [np.abs(one).max(0)[None] for one in by_column])]
         q = [_share(pairs, [np.abs(one).max() for one in some]) for some in (by_row, by_column)]
@@ -292,7 +286,7 @@ class TextPair:
             reader.without([(one.prompt.tokens, row)])
             for reader, one, row in zip(self.readers, self.sides, hidden, strict=True)
         ]
-        unrelated = [one.near[0, 0] for some in self.others for one in some]
+        unrelated = [one[0, 0] for some in self.others for one, _ in some]
         ranks = [agreement(np.concatenate([made[side][0] for side in "ab"]), np.concatenate(deleted))]
         made["input"] = [
             near[0, 0],
