@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.stats import norm
 
 from headscope.core.arrays import Floats
@@ -544,22 +545,108 @@ def unrelated(runs: int) -> list[Row]:
 
     trees = Path(__file__).parents[2] / "shared" / "data" / "ud_ewt" / "en_ewt-ud-test.conllu"
     text = trees.read_text("utf-8")
-    lines = [line for line in re.findall(r"# text = (.*)", text) if 3 <= len(line.split()) <= 25]
+    lines = [line for line in re.findall(r"# text = (.*)", text) if 3 <= len(line.split()) <= 12]
     model, draw = hs.load(), np.random.default_rng(0)
-    passed: list[tuple[int, bool, bool]] = []
+    passed: list[tuple[int, list[float]]] = []
     for _ in range(runs):
         first = int(draw.integers(len(lines)))
         second = (first + len(lines) // 4 + int(draw.integers(len(lines) // 2))) % len(lines)
         found = hs.similar(model, lines[first], lines[second], chance=True)
         words = len(lines[first].split()) + len(lines[second].split())
-        passed.append((words, bool((found["q_pair"] <= 0.05).any()), bool((found["q"] <= 0.05).any())))
+        few = [found[name].values <= 0.05 for name in ("q_pair", "q", "p_pair", "p")]
+        passed.append((words, [few[0].any(), few[1].any(), few[2].mean(), few[3].mean()]))
     rows: list[Row] = []
-    for low, high in ((6, 18), (18, 30), (30, 51), (6, 51)):
-        some = np.array([one[1:] for one in passed if low <= one[0] < high], np.float64).reshape(-1, 2)
-        levels = [_mean(some[:, column]) for column in (0, 1)]
+    for low, high in ((6, 12), (12, 18), (18, 25), (6, 25)):
+        some = np.array([one for words, one in passed if low <= words < high], np.float64).reshape(-1, 4)
+        levels = [_mean(column) for column in some.T]
         rows.append(
             {"words of both": f"{low} to {high - 1}", "pairs of texts": len(some)}
             | {"any interaction at q ≤ 0.05": levels[0], "any effect at q ≤ 0.05": levels[1]}
+            | {"interactions at p ≤ 0.05": levels[2], "effects at p ≤ 0.05": levels[3]}
+        )
+    return rows
+
+
+def scores(runs: int) -> list[Row]:
+    """Pairs with a score, and triplets, of two models: a correlation, an accuracy, and their differences."""
+    rows: list[Row] = []
+    for pairs in (10, 20, 50, 200):
+        row: Row = {"pairs": pairs}
+        for true in (0.0, 0.5, 0.8, 0.95):
+            draw = _random("scores", pairs, true)
+            truth = 6 / np.pi * np.arcsin(true / 2)
+            held: list[list[bool]] = []
+            for _ in range(runs if pairs < 200 else runs // 4):
+                gold, *own = draw.standard_normal((3, pairs))
+                near = [true * gold + np.sqrt(1 - true**2) * one for one in own]
+                table = _by_label(near, [str(one) for one in gold], pairs)
+                held.append([_within(table, 0, "correlation", truth), _within(table, 2, "correlation", 0)])
+            covers = np.mean(held, 0).tolist()
+            row |= {f"correlation {true:g}": covers[0], f"difference of correlations {true:g}": covers[1]}
+        for share in (0.5, 0.9):
+            draw = _random("triplets", pairs, share)
+            held = []
+            for _ in range(runs):
+                ease = draw.standard_normal(pairs)
+                right = [norm.ppf(share) > np.sqrt(0.5) * (ease + draw.standard_normal(pairs)) for _ in "ab"]
+                near = [np.stack([np.full(pairs, 0.5), np.where(one, 0.1, 0.9)], 1).ravel() for one in right]
+                table = _by_label(near, ["right", "wrong"] * pairs, pairs)
+                held.append([_within(table, 0, "below", share), _within(table, 2, "below", 0)])
+            covers = np.mean(held, 0).tolist()
+            row |= {f"accuracy {share:g}": covers[0], f"difference of accuracies {share:g}": covers[1]}
+        rows.append(row)
+    return rows
+
+
+def _by_label(near: list[Floats], labels: list[str], texts: int, **more: Any) -> Any:
+    import xarray as xr
+
+    from headscope.analyses.similar.statistics import NEAR, by_label
+
+    of = np.repeat(np.arange(texts), len(labels) // texts)
+    made = {name: ("input", one) for name, one in zip(NEAR, near, strict=False)}
+    coords = {"label": ("input", labels), "text_a": ("input", of)}
+    return by_label(xr.Dataset(made | more, {"input": range(len(labels)), **coords}))
+
+
+def _within(table: Any, place: int, name: str, truth: float) -> bool:
+    row = table[table[name].notna()].iloc[place]
+    return bool(row[f"{name}_low"] <= truth <= row[f"{name}_high"])
+
+
+def heed(runs: int) -> list[Row]:
+    """How much the demo model heeds words of each class, in documents of English EWT that are drawn again."""
+    import headscope as hs
+    from headscope.analyses.similar.heed import heeded
+    from headscope.analyses.similar.reader import TextReader
+
+    trees = hs.corpora.conllu(
+        Path(__file__).parents[2] / "shared" / "data" / "ud_ewt" / "en_ewt-ud-test.conllu"
+    )
+    words = heeded([TextReader(hs.load(), "word", None, None, 64)], trees)
+    words = words[words.groupby("document")["label"].transform("size") >= 50]
+    truth = words.groupby("label")[0].mean()
+    parts = [some for _, some in words.groupby("document")]
+    rows: list[Row] = []
+    for documents in (8, 13, 30):
+        draw, held = _random("heed", documents), dict[str, list[bool]]()
+        for _ in range(runs):
+            every: Any = [
+                parts[place].assign(document=n)
+                for n, place in enumerate(draw.integers(0, len(parts), documents))
+            ]
+            some = pd.concat(every)
+            more = {"heed": (("model", "word"), some[[0]].to_numpy().T)}
+            more |= {
+                name: ("word", some[of]) for name, of in (("class", "label"), ("document_of", "document"))
+            }
+            table = _by_label([np.zeros(1)], ["pair"], 1, **more)
+            for found in table[table["heed_low"].notna()].itertuples():
+                held.setdefault(found.label, []).append(
+                    found.heed_low <= truth[found.label] <= found.heed_high
+                )
+        rows.append(
+            {"documents": documents} | {label: float(np.mean(held[label])) for label in sorted(truth.index)}
         )
     return rows
 
@@ -584,6 +671,8 @@ PARTS: dict[str, tuple[Callable[[int], list[Row]], int]] = {
     "vocabulary": (vocabulary, 2_000),
     "halves": (halves, 20_000),
     "unrelated": (unrelated, 150),
+    "scores": (scores, 500),
+    "heed": (heed, 2_000),
 }
 """Each part, and how many figures a row of it takes."""
 

@@ -62,7 +62,9 @@ PARTS = {
     "answers": Part("tokens of an answer, 48 to 192", r"^\d+ tokens"),
     "vocabulary": Part("a span that the answer does not hang on", level="p ≤ 0.05", far="p ≤ 0.001"),
     "halves": Part("a list's ten highest heads, in two halves", "interval"),
-    "unrelated": Part("sentences that have nothing to do with each other", level="q ≤ 0.05", multiple=False),
+    "unrelated": Part("sentences that have nothing to do with each other", level="[pq] ≤ 0.05", multiple=False),
+    "scores": Part("correlations and accuracies of 10 to 200 pairs", "correlation|accuracy|difference"),
+    "heed": Part("words of a class, 8 to 30 documents", "^(?!documents)"),
 }  # fmt: skip
 
 

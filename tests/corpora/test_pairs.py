@@ -63,3 +63,15 @@ def test_csv_is_what_was_written(
         writer = csv.writer(file)
         writer.writerows([("text", "pair", "label"), *((f".{a}", f".{b}", "x") for a, b in texts)])
     assert [(one[0], one[1]) for one in rows(path)] == [(f".{a}", f".{b}") for a, b in texts]
+
+
+def test_a_triplet_is_two_inputs_and_a_score_is_a_label(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", "query,right,wrong\nQ,R,W\nP,S,V\n")
+    assert rows(path) == [
+        ("Q", "R", "right", 0), ("Q", "W", "wrong", 0), ("P", "S", "right", 1), ("P", "V", "wrong", 1)
+    ]  # fmt: skip
+    lines = write(tmp_path / "a.jsonl", json.dumps({"query": "Q", "positive": "R", "negative": "W"}))
+    assert rows(lines)[1] == ("Q", "W", "wrong", 0)
+    assert rows(path, text_a="query", label="wrong") == [("Q", None, "W", 0), ("P", None, "V", 1)]
+    scored = write(tmp_path / "b.tsv", "sentence1\tsentence2\tscore\nA\tB\t4.2\n")
+    assert rows(scored) == [("A", "B", "4.2", 0)]

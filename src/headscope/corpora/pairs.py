@@ -22,12 +22,24 @@ DOCUMENT = "document"
 """The column of documents, where there is one and no other is named."""
 
 
+SCORE = "score"
+"""The column of how near two texts are, where there are no labels."""
+
+TRIPLETS = (
+    ("query", "right", "wrong"),
+    ("query", "positive", "negative"),
+    ("anchor", "positive", "negative"),
+)
+"""Columns of a query, a text that is near, and one that is less near."""
+
+
 class _Columns(NamedTuple):
-    """Which columns are read."""
+    """Which columns are read, and which label a row has that has no column of it."""
 
     texts: tuple[str, ...]
     label: str
     document: str | None
+    given: str = ""
 
 
 @validated
@@ -58,6 +70,8 @@ def pairs(
     tuple of strings; a row without one, or with SNLI's ``-`` (its annotators do not agree), is left out. Raises
     `InputError` for another suffix, and `CorpusError` with file and line for a missing column.
 
+    Of triplets (`TRIPLETS`, unless columns are named) a row is two inputs, labelled ``right`` and ``wrong``.
+
     >>> example = next(iter(hs.corpora.pairs("pairs.tsv")))
     >>> example.text, example.pair, example.label
     ('The bank cut its rates on Tuesday .', 'On Tuesday the bank cut its rates .', '1')
@@ -77,8 +91,11 @@ def pairs(
     files: Any = path
     if suffix in TABLES:
         files = Files(path, rows=True)
-        columns = _columns(names_in(str(path)), wanted, partial(CorpusError, path, None))
-        needed = [*columns.texts, columns.label, *filter(None, [columns.document])]
+        kinds = _columns(names_in(str(path)), wanted, partial(CorpusError, path, None))
+        needed = [
+            name for columns in kinds for name in (*columns.texts, columns.label, columns.document) if name
+        ]
+        needed = [*dict.fromkeys(needed)]
         rows: Any = partial(rows_of, wanted=lambda _: needed)
     else:
         rows = READERS[suffix]
@@ -96,15 +113,15 @@ _Wanted = tuple[str | None, str | None, str | None, str | None]
 
 
 def _examples(wanted: _Wanted, rows: Iterable[Row]) -> Iterator[Callable[[], Example]]:
-    columns: _Columns | None = None
+    kinds: Sequence[_Columns] = ()
     documents: dict[str, int] = {}
     for index, (line, row) in enumerate(rows):
         if isinstance(row, CorpusError):
             yield partial(refuse, row)
             continue
-        if columns is None:
-            columns = _columns(list(row), wanted, header_of(line, row).error)
-        yield partial(_example, line, row, columns, index, documents)
+        kinds = kinds or _columns(list(row), wanted, header_of(line, row).error)
+        for columns in kinds:
+            yield partial(_example, line, row, columns, index, documents)
 
 
 def _example(
@@ -117,29 +134,36 @@ def _example(
     return Example(
         text=texts[0],
         pair=(*texts, None)[1],
-        label=_label(row, columns.label, line.error),
+        label=columns.given or _label(row, columns.label, line.error),
         document=number,
         source=line.source,
     )
 
 
-def _columns(names: Sequence[str], wanted: _Wanted, fail: Fail) -> _Columns:
-    """The columns to read of those that are there."""
+def _columns(names: Sequence[str], wanted: _Wanted, fail: Fail) -> Sequence[_Columns]:
+    """The columns to read of those that are there, of each input of a row."""
     label, text_a, text_b, document = wanted
     there = ", ".join(map(repr, names))
     for name in wanted:
         if name is not None and name not in names:
             raise fail(f"expected a column {name!r}, found {there}")
-    texts = text_columns(names, text_a, text_b, fail, "text_a and text_b")
-    if label is None:
-        label = next((name for name in LABELS if name in names), None)
-        if label is None:
-            raise fail(f"expected a column {' or '.join(map(repr, LABELS))} (or label), found {there}")
     if document is None and DOCUMENT in names:
         document = DOCUMENT
+    three = next((some for some in TRIPLETS if set(some) <= set(names)), None)
+    if three is not None and label is None and text_a is None:
+        query, right, wrong = three
+        return [
+            _Columns((query, right), "", document, "right"),
+            _Columns((query, wrong), "", document, "wrong"),
+        ]
+    texts = text_columns(names, text_a, text_b, fail, "text_a and text_b")
+    if label is None:
+        label = next((name for name in (*LABELS, SCORE) if name in names), None)
+        if label is None:
+            raise fail(f"expected a column {' or '.join(map(repr, LABELS))} (or label), found {there}")
     if label in texts or document in texts or len(set(texts)) < len(texts):
         raise fail(f"expected different columns, found {', '.join(map(repr, (*texts, label)))}")
-    return _Columns(texts, label, document)
+    return [_Columns(texts, label, document)]
 
 
 def _label(row: AnyMapping, name: str, fail: Fail) -> str | tuple[str, ...]:

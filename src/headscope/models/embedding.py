@@ -176,6 +176,7 @@ def embedder(model: Model, task: late.Task = "query") -> Embedder:
             model,
             [_pooling({"pooling_mode": "mean"})],
             "the mean of the last hidden states, as no file says how",
+            most=model.max_length,
         )
     first = next((str(one["path"]) for one in listed if str(one["type"]).endswith(_TRANSFORMER)), "")
     names = ("sentence_bert_config.json", "sentence_roberta_config.json", "sentence_xlnet_config.json")

@@ -99,6 +99,7 @@ def places(model: Model, text: str, before: str = "") -> list[list[int]]:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_terms_sum_to_the_score_and_effects_are_those_of_a_loop(late: Model) -> None:
     found = hs.similar(late, A, B, chance=False)
     whole = vectors(late, A, "query", []), vectors(late, B, "document", [])
@@ -154,6 +155,7 @@ def read(model: Model, a: str, b: str, hidden: list[int]) -> float:
         return float(model.module(**ready).logits[0, 0].sigmoid())
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_texts_that_are_read_together_are_those_of_a_loop(together: Model) -> None:
     found = hs.similar(together, A, B)
@@ -256,6 +258,7 @@ def inputs(dual: tuple[Model, Any], picture: Path) -> dict[str, torch.Tensor]:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_a_text_beside_a_picture_is_near_by_transformers_own_logits(
     dual: tuple[Model, Any], picture: Path
 ) -> None:
@@ -291,6 +294,7 @@ def seen_alone(module: Any, pixels: torch.Tensor, hidden: list[int]) -> torch.Te
     return (pooled + head.mlp(head.layernorm(pooled)))[0, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_words_and_patches_are_those_of_a_loop(dual: tuple[Model, Any], picture: Path) -> None:
     model = dual[0]

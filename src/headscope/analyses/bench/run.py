@@ -24,7 +24,6 @@ from headscope.analyses.result import table
 from headscope.analyses.roles.retrieval.run import retrieval
 from headscope.analyses.roles.run import repeated_tokens
 from headscope.analyses.similar.reader import ReadText, TextReader, direction, together
-from headscope.analyses.why.spans import cut
 from headscope.attention.one import capture
 from headscope.core.arrays import AnyFloats, Bools, Floats
 from headscope.core.counts import plural
@@ -122,10 +121,7 @@ def by_similar(model: Model, corpus: Corpus | Iterable[Example]) -> tuple[Aligne
         sides: list[ReadText] = []
         for words in (example.words, example.pair_words):
             assert words is not None
-            prompt = reader.text(" ".join(words), example.source or "text")
-            ends = len(reader.before) + np.cumsum([len(word) + 1 for word in words]) - 1
-            spans = [(int(end) - len(word), int(end)) for word, end in zip(words, ends, strict=True)]
-            sides += reader.apart([prompt], [cut(prompt, spans)])
+            sides.append(reader.words(words, example.source or "text"))
         near = reader.embedder.near(*(one.vectors for one in sides))
         return np.stack([direction(*sides), together(near.numpy())])
 

@@ -14,8 +14,8 @@ ANALYSIS = Analysis(
         "A": "A text, a query, or a table of pairs; else minimal pairs.",
         "B": "Another text, or a picture; or give --in.",
     },
-    named={"in_": "in", "show": "", "labels": "", "chance": ""},
-    metavars={"second": "MODEL", "units": "UNITS", "through": "K"},
+    named={"in_": "in", "show": "", "labels": "", "chance": "", "keep": ""},
+    metavars={"second": "MODEL", "against": "MODEL", "units": "UNITS", "through": "K"},
     output=(
         ".html, .svg, .png or .pdf of the texts; .parquet, .csv, .json or .tex of the table, a row a unit; .nc of all.",
         (*TABLES, ".nc", *PAGES),

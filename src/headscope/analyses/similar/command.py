@@ -22,6 +22,8 @@ def run(
     in_: Path | None = None,
     top: Count = 5,
     second: str | None = None,
+    against: str | None = None,
+    trees: Path | None = None,
     prompt: str | None = None,
     background: Path | None = None,
     **options: Any,
@@ -31,23 +33,25 @@ def run(
     Args:
         model: that reads.
         a: a text, or a query; or a table of pairs, with columns text_a, text_b and label; by default minimal pairs that
-            ship with headscope.
+            ship with headscope. Labels that are numbers give a rank correlation, triplets an accuracy.
         b: another text, or a picture.
         units: what texts are cut into: word, token, sentence, line or paragraph; several, parted by commas, from the
             largest to the smallest.
-        in_: find the texts of this file that are nearest to the query, and explain the first two.
+        in_: find the texts of this file that are nearest to the query, and explain the first two. Their vectors are
+            kept beside it, in FILE.npz.
         top: so many texts are found.
         second: a model that reads B, of two towers.
+        against: of pairs another model, whose figures stand beside with the difference.
+        trees: a treebank (.conllu) for how much words of each class are heeded; the built-in one without a table.
         prompt: what stands before each text, or its name in the model's files; of A and B, parted by a bar.
         background: a file of texts that have nothing to do with these, a line each.
     """
     from headscope.analyses.result import Result
     from headscope.analyses.similar.run import similar
     from headscope.attention.load import load
-    from headscope.corpora import pairs
+    from headscope.corpora import builtin_trees, conllu
 
-    path = Path(str(files("headscope.corpora") / "data" / "minimal_pairs.tsv")) if a is None else Path(a)
-    table = b is None and in_ is None and path.suffix in (".tsv", ".csv", ".jsonl")
+    table = b is None and in_ is None and (a is None or Path(a).suffix in (".tsv", ".csv", ".jsonl"))
     if not table and (b is None) == (in_ is None):
         raise InputError(
             f"B: expected a second text, or --in FILE of texts, found {'neither' if b is None else 'both'}"
@@ -55,18 +59,28 @@ def run(
     given: AnyDict = {**options, "units": units.split(",") if "," in units else units}
     if prompt is not None:
         given["prompt"] = tuple(prompt.split("|", 1)) if "|" in prompt else prompt
-    if second is not None:
-        given["second"] = load(second)
+    given |= {name: load(one) for name, one in (("second", second), ("against", against)) if one is not None}
+    if trees is not None or a is None:
+        given["trees"] = builtin_trees() if trees is None else conllu(trees)
     if background is not None:
         given["background"] = _lines(background)
     if table:
-        rows = [*pairs(path)]
-        texts = [
-            [str(text) for text in some] for some in zip(*((one.text, one.pair) for one in rows), strict=True)
-        ]
-        return similar(model, *texts, labels=[str(one.label) for one in rows], **given)
+        return similar(model, **labelled(a), **given)
+    if in_ is not None:
+        given["keep"] = in_.with_name(f"{in_.name}.npz")
     result = similar(model, a or "", _lines(in_) if b is None else b, show=top, **given)
     return Result.of(result, result.view)
+
+
+def labelled(path: str | None = None) -> dict[str, Any]:
+    """Texts A and B of a table, by default of minimal pairs, and their labels, as `headscope.similar` takes them."""
+    from headscope.corpora import pairs
+
+    rows = [*pairs(path or str(files("headscope.corpora") / "data" / "minimal_pairs.tsv"))]
+    if single := next((one for one in rows if one.pair is None), None):
+        raise single.error("expected a second text, found none")
+    names = {"a": "text", "b": "pair", "labels": "label"}
+    return {name: [str(getattr(one, of)) for one in rows] for name, of in names.items()}
 
 
 def _lines(path: Any) -> list[str]:

@@ -24,6 +24,7 @@ from headscope.errors import InputError, RefusedError
 from headscope.models import Model
 from headscope.models.embedding import Embedder, embedder
 from headscope.models.model import uncached
+from headscope.runs.progress import bar_of
 
 FEW = 3
 """Of units in one another, those in so many of the largest are measured."""
@@ -69,7 +70,8 @@ class TextReader:
         self.embedder, self._side = self.made_by(model, side), side
         self.before = self.embedder.before(prompt)
         self.units, self._dimensions, self._size = units, dimensions, batch_size
-        self._prompt, self.cut = 0, 0
+        self._prompt, self.cut = 0, set[str]()
+        self.progress = False
         if self.before:
             special = self.embedder.read(self.before).special
             self._prompt = len(special) - int(np.argmin(special[::-1]))
@@ -95,7 +97,8 @@ class TextReader:
             raise InputError(f"{name}: expected a text, found {text!r:.60}")
         tokens, text = self.embedder.read(text, self.before), self.before + text
         last = 0 if tokens.offsets is None else int(tokens.offsets.max())
-        self.cut += bool(last and text[last:].strip())
+        if last and text[last:].strip():
+            self.cut.add(name)
         prompt, _, _ = read(self.embedder.model, tokens, None, None, None, None, None)
         first = len(self.before)
         if tokens.offsets is not None:
@@ -151,6 +154,14 @@ class TextReader:
         parts = torch.split(vectors, [len(rows) for rows in hidden])
         return [ReadText(*one) for one in zip(prompts, cuts, parts, strict=True)]
 
+    def words(self, words: Sequence[str], name: str, spaces: Sequence[bool] | None = None) -> ReadText:
+        """A text of words, whole and without each of them. `InputError` where one has no token of its own."""
+        parts = [word + " " * gap for word, gap in zip(words, spaces or [True] * len(words), strict=True)]
+        prompt = self.text("".join(parts).rstrip(), name)
+        starts = len(self.before) + np.cumsum([0, *map(len, parts[:-1])])
+        spans = [(int(start), int(start) + len(word)) for start, word in zip(starts, words, strict=True)]
+        return self.apart([prompt], [cut(prompt, spans)])[0]
+
     def carriers(self, one: ReadText, unit: int, other: Tensor, count: int) -> Sequence[CarryingHead]:
         """The heads through which a unit reaches the vector, as that is near the `other` one.
 
@@ -161,6 +172,11 @@ class TextReader:
                 f"{self.embedder.model.name}: through: expected a model with one vector a text"
             )
         return carriers(self.embedder, one.prompt, one.units[unit], other, self._prompt, count)
+
+    @property
+    def about(self) -> list[Any]:
+        """What else than the model decides about a vector."""
+        return [self.embedder.about, self.embedder.most, self.before, self._dimensions]
 
     def vectors(self, prompts: Sequence[Prompt]) -> Tensor:
         """The vector of each text."""
@@ -179,7 +195,11 @@ class TextReader:
         order = sorted(range(len(inputs)), key=lambda place: len(inputs[place][0]))
         made: dict[int, Tensor] = {}
         model = self.embedder.model
-        with torch.no_grad(), evaluating(model.module):
+        with (
+            torch.no_grad(),
+            evaluating(model.module),
+            bar_of(self.progress, total=len(order), desc="reading", unit=" texts") as done,
+        ):
             for start in range(0, len(order), self._size):
                 places = order[start : start + self._size]
                 some = [inputs[place] for place in places]
@@ -191,6 +211,7 @@ class TextReader:
                 made |= dict(
                     zip(places, self.outcome(ready, seen.to(model.device)).double().cpu(), strict=True)
                 )
+                done.update(len(places))
         return [made[place] for place in range(len(inputs))]
 
     def outcome(self, ready: dict[str, Tensor], seen: Tensor) -> Tensor:

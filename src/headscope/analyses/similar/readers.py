@@ -93,7 +93,7 @@ class PairReader(TextReader):
         template, sides = self._template
         room = (self.embedder.most or sys.maxsize) - int((sides < 0).sum())
         if room < sum(map(len, parts)):
-            self.cut = max(self.cut, 1)
+            self.cut.add("both")
             short = int(len(parts[0]) > len(parts[1]))
             parts[short] = parts[short][: room // 2]
             parts[1 - short] = parts[1 - short][: room - len(parts[short])]

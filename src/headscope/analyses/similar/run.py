@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -11,6 +12,8 @@ import xarray as xr
 from torch import Tensor
 
 from headscope.analyses.result import returns_result
+from headscope.analyses.similar.compared import compared
+from headscope.analyses.similar.kept import kept
 from headscope.analyses.similar.reader import ReadText, TextReader, direction
 from headscope.analyses.similar.readers import reader_of
 from headscope.analyses.similar.statistics import OTHER, THROUGH, passing
@@ -19,16 +22,17 @@ from headscope.analyses.why.statistics import agreement
 from headscope.analyses.why.view import around
 from headscope.core.arrays import Floats
 from headscope.core.validation import Count, Number, validated
-from headscope.corpora import builtin
+from headscope.corpora import Corpus, builtin
 from headscope.errors import InputError
 from headscope.measures.dataset import describe
 from headscope.models import Model
+from headscope.runs.identity import identity
 from headscope.runs.long import described
 from headscope.runs.options import COMMAND
 from headscope.views.explorer import picture_info
 
 BACKGROUND = 40
-"""So many unrelated texts stand beside each text."""
+"""So many unrelated texts stand beside each text; every second one is read without each of its units too."""
 
 SHORT = 64
 """Texts of so many tokens are compared with unrelated ones unless it is said."""
@@ -43,6 +47,8 @@ def similar(
     units: Spans = "word",
     *,
     labels: Sequence[str] | None = None,
+    trees: Corpus | None = None,
+    against: Model | None = None,
     second: Model | None = None,
     prompt: str | tuple[str, str] | None = None,
     background: Sequence[str] | None = None,
@@ -51,6 +57,7 @@ def similar(
     through: Number = 0,
     dimensions: Count | None = None,
     show: Count = 5,
+    keep: Path | None = None,
     batch_size: Count = 32,
 ) -> xr.Dataset:
     """Why are two texts near that are read apart? What each word does to their similarity, and each pair of words.
@@ -84,6 +91,10 @@ def similar(
             as ``["sentence", "word"]``, the smaller are measured in the three largest alone.
         labels: of a list of pairs what each of them is: figures are given by label, or the rank correlation with labels
             that are numbers.
+        trees: beside a list of pairs, how much words of each class are heeded, in sentences whose words have universal
+            parts of speech: what a word's absence does to how near its text is to itself, as a multiple of what a word
+            of the text does on average.
+        against: of a list of pairs, the same of another model, B, and the difference.
         second: another model that reads B, of two towers.
         prompt: what stands before each text, or its name in the model's files; ``(of A, of B)``. By default the one
             that these say.
@@ -95,6 +106,8 @@ def similar(
             to it; what the pooling adds of the unit's own states is not in it.
         dimensions: of the vector that are kept (Matryoshka).
         show: documents that are ranked, of which the first two are explained.
+        keep: a file (.npz) for the vectors of several documents, which are made again only where these, the model or
+            its prompt changed.
         batch_size: inputs that run at once.
 
     Returns:
@@ -102,7 +115,8 @@ def similar(
         bar are hidden); over ``(unit)`` ``unit_effect``, ``p``, ``q``, ``deleted``; over ``(pair)`` ``interaction``,
         ``direction``, ``p_pair``, ``q_pair``; over ``(through)`` what heads carry; of several documents over
         ``(document)`` ``ranked``. Its table has a row a unit, `headscope.analyses.similar.statistics.pairs` one a pair.
-        Of a list of pairs only ``(input)`` with ``similarity`` and its ``label``, and its table has a row a label.
+        Of a list of pairs only ``(input)`` with ``similarity``, ``against`` and ``label``, and ``heed`` over
+        ``(model, word)``; its table has a row a label, and a class of words.
 
     Raises:
         InputError: an empty text, or no such unit.
@@ -136,9 +150,18 @@ def similar(
             delete=delete,
             through=through,
             show=show,
+            keep=keep,
         )
     else:
-        result, others = _compared(readers, a, documents, labels), 0
+        every = [readers]
+        if against is not None:
+            every.append(
+                [
+                    reader_of(against, units, text, dimensions, batch_size, side)
+                    for side, text in enumerate(before)
+                ]
+            )
+        result, others = compared(every, a, documents, labels, trees), 0
     meta = {
         "model": described(model, ())["model"],
         "vector": embedder.about,
@@ -147,33 +170,10 @@ def similar(
         "units": units if isinstance(units, str) else [*map(str, units)],
         "background": others,
         "most": embedder.most,
-        "cut": sum(reader.cut for reader in readers),
+        "cut": sum(len(reader.cut) for reader in readers),
         "command": COMMAND.get(),
     }
     return result.assign_attrs(describe(meta))
-
-
-def _compared(
-    readers: Sequence[TextReader], a: Sequence[str], b: Sequence[str], labels: Sequence[str] | None
-) -> xr.Dataset:
-    """How near the texts of each pair are."""
-    if not len(a) == len(b) == len(labels or a) or not a:
-        raise InputError(
-            f"b, labels: expected as many as texts in a, {len(a)}, found {len(b)} and {len(labels or a)}"
-        )
-    vectors = [
-        reader.vectors([reader.text(text, f"{name}[{n}]") for n, text in enumerate(texts)])
-        for reader, name, texts in zip(readers, "ab", (a, b), strict=True)
-    ]
-    near = [float(readers[0].near(one[None], other[None])) for one, other in zip(*vectors, strict=True)]
-    coords = {
-        "label": ("input", list(labels or ["pair"] * len(a))),
-        "text_a": ("input", list(a)),
-        "text_b": ("input", list(b)),
-    }
-    return xr.Dataset(
-        {"similarity": ("input", near), "interaction": ("pair", [])}, {"input": range(len(a)), **coords}
-    )
 
 
 def _explained(
@@ -188,23 +188,35 @@ def _explained(
     delete: bool,
     through: int,
     show: int,
+    keep: Path | None,
 ) -> tuple[xr.Dataset, int]:
     """What makes a text near another, or the first two of several; and how many unrelated texts stood beside each."""
     query = readers[0].text(a, "a")
-    texts = [readers[1].text(one, f"b[{n}]" if several else "b") for n, one in enumerate(documents)]
-    query_vector, vectors = (
-        reader.vectors(some) for reader, some in zip(readers, ([query], texts), strict=True)
-    )
+    query_vector, reader = readers[0].vectors([query]), readers[1]
+
+    def text(place: int) -> Prompt:
+        return reader.text(documents[place], f"b[{place}]" if several else "b")
+
+    def make() -> Tensor:
+        return reader.vectors([text(place) for place in range(len(documents))])
+
+    if keep is None:
+        vectors = make()
+    else:
+        reader.progress = True
+        key = [identity(reader.embedder.model, "similar", ""), reader.about, *documents]
+        vectors = kept(keep, key, make)
     near = readers[0].near(query_vector, vectors)[0]
     ranked: list[int] = cast("Any", near.argsort(descending=True, stable=True)[:show]).tolist()
     pairs = [
-        TextPair(readers, (query, texts[place]), (query_vector[0], vectors[place])) for place in ranked[:2]
+        TextPair(readers, (query, text(place)), (query_vector[0], vectors[place])) for place in ranked[:2]
     ]
+    texts = [pair.sides[1].prompt for pair in pairs]
     seen = texts[0].tokens.picture is not None
     if seen and (chance or delete):
         raise InputError("chance, delete: expected two texts beside them, found a picture")
     if chance is None:
-        longest = max(map(len, (query.tokens, *(texts[n].tokens for n in ranked[:2]))))
+        longest = max(len(one.tokens) for one in (query, *texts))
         chance = longest <= SHORT and not seen and readers[0].embedder.vectors is not None
     if chance and isinstance(units, str):
         lines = [str(one.text) for one in builtin(pack=None)] if background is None else background
@@ -217,7 +229,7 @@ def _explained(
         result = result.assign(_heads(pairs, through))
     if several:
         result = result.assign_coords(
-            document=ranked, document_text=("document", [texts[place].text.strip() for place in ranked])
+            document=ranked, document_text=("document", [text(place).text.strip() for place in ranked])
         ).assign(ranked=("document", near[ranked].numpy()))
     return result, len(pairs[0].others[0])
 
@@ -250,16 +262,16 @@ class TextPair:
     def compare(self, lines: Sequence[str]) -> None:
         """Put unrelated texts of the same length in the place of each text."""
         (a, b), (of_a, of_b) = self.sides, self.readers
-        texts = [
-            reader.read([reader.text(text, "background") for text in alike(lines, one.prompt)])
-            for reader, one in ((of_b, b), (of_a, a))
-        ]
+        texts: list[list[ReadText]] = []
+        for reader, one in ((of_b, b), (of_a, a)):
+            some = [reader.text(text, "background") for text in alike(lines, one.prompt)]
+            texts.append(reader.read(some[::2]) + reader.apart(some[1::2], [()] * (len(some) // 2)))
         self.others = ([self._near(a, one) for one in texts[0]], [self._near(one, b) for one in texts[1]])
 
     def figures(self, *, delete: bool) -> dict[str, Any]:
         """What each unit does, and each pair of units."""
         near, pairs = self.near, self.pairs
-        by_row, by_column = ([both for _, both in some] for some in self.others)
+        by_row, by_column = ([both for _, both in some if both.size] for some in self.others)
         p = [_share(pairs, [np.abs(one).max(1)[:, None] for one in by_row])]
         p += [_share(pairs, [np.abs(one).max(0)[None] for one in by_column])]
         q = [_share(pairs, [np.abs(one).max() for one in some]) for some in (by_row, by_column)]

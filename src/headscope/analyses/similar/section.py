@@ -24,7 +24,11 @@ COLUMNS = (
 )
 """What the columns are."""
 
-LABELS = "below: the share of pairs to which a paraphrase of the same text is nearer; 1 where a model heeds the change"
+LABELS = (
+    "below: the share of pairs to which a paraphrase of the same text, or of a triplet the right one, is nearer; 1\n"
+    "where a model heeds the change. heed: what the absence of a word of the class does to its text's vector, as a\n"
+    "multiple of any word's"
+)
 """What the columns of a table of pairs are."""
 
 MOST = 8
@@ -34,7 +38,12 @@ MOST = 8
 def section(result: xr.Dataset) -> list[str | Block]:
     """The pairs of words that make two texts near, what each word does, and whether unrelated texts do as much."""
     if "label" in result.coords:
-        return [*rows_of(statistics.by_label(result), of="similar"), LABELS, *notes(result)]
+        every: Any = statistics.by_label(result)
+        parts = (
+            [every] if "heed" not in every else [every[every["heed"].isna()], every[every["heed"].notna()]]
+        )
+        tables = [block for some in parts for block in rows_of(some.dropna(axis=1, how="all"), of="similar")]
+        return [*tables, LABELS, *notes(result)]
     lines: list[str | Block] = []
     if "ranked" in result:
         ranks: Any = statistics.ranked(result)

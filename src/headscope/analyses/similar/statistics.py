@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
+from headscope.analyses.probes.statistics import Mean
 from headscope.analyses.why.statistics import agreement
-from headscope.core.arrays import Bools, Floats
+from headscope.core.arrays import Bools, Floats, quiet
 from headscope.statistics import jackknife
 
 LEVEL = 0.05
@@ -23,6 +24,15 @@ OTHER = "other tokens"
 
 PASSES = 1024
 """Interactions of two texts that are read together are measured where they take at most so many passes."""
+
+NEAR = ("similarity", "against")
+"""How near pairs are, in a model and in another."""
+
+RIGHT = ("paraphrase", "right")
+"""Labels of pairs that should be nearer than others of the same text A."""
+
+GROUPS, FEW = 200, 10
+"""In so many groups pairs are left out for a correlation's error; with fewer pairs it has none."""
 
 BAR = 0.5
 """Without chance a pair passes with at least this share of the largest interaction."""
@@ -40,28 +50,82 @@ def table(result: xr.Dataset) -> pd.DataFrame:
 def by_label(result: xr.Dataset) -> pd.DataFrame:
     """How near pairs of each label are: ``label, n, similarity, se``, the nearest first.
 
-    ``below``: in which share of the pairs a pair of the label ``paraphrase`` with the same text A is nearer, and
-    ``below_se``. Where all labels are numbers: ``label (score), n, correlation`` (Spearman's).
+    ``below``: in which share of the pairs the right text of the same text A (of a label in `RIGHT`) is nearer. Where
+    all labels are numbers: ``label (score), n, correlation`` (Spearman's). ``heed``: of words of a class, as in
+    `headscope.analyses.similar.heed`. Of two models each has a row, ``model``, and so has A − B.
     """
-    frame: Any = result[["similarity", "label", "text_a"]].to_dataframe()
-    if all(map(_number, frame["label"])):
-        rank = agreement(frame["label"].astype(float).to_numpy(), frame["similarity"].to_numpy())
-        return pd.DataFrame([{"label": "score", "n": len(frame), "correlation": rank}])
-    best = frame[frame["label"] == "paraphrase"].groupby("text_a")["similarity"].max()
-    nearer: Any = frame["text_a"].map(best)
-    frame["below"] = (frame["similarity"] < nearer).astype(float).where(nearer.notna())
-    rows: list[dict[str, Any]] = []
+    names = [name for name in NEAR if name in result]
+    frame: Any = result[[*names, "label", "text_a"]].to_dataframe()
+    labels, of = frame["label"], frame["text_a"]
+    made: list[dict[tuple[str, str], Mean]] = []
+    for place, name in enumerate(names):
+        means: dict[tuple[str, str], Mean] = {}
+        if all(map(_number, labels)):
+            means["score", "correlation"] = _correlation(labels.to_numpy(float), frame[name].to_numpy())
+        else:
+            known: Any = frame[name].where(labels.isin(RIGHT))
+            right = known.groupby(of).ffill()
+            right = right.groupby(of).bfill()
+            below = (frame[name] < right).astype(float).where(right.notna() & known.isna())
+            means |= _means("similarity", frame[name], labels, of) | _means("below", below, labels, of)
+        if "heed" in result:
+            means |= _means("heed", result["heed"].values[place], result["class"], result["document_of"])
+        made.append(means)
+    if len(made) == 2:
+        made.append({key: one.minus(made[1][key]) for key, one in made[0].items()})
+    rows: dict[tuple[bool, str, int], dict[str, Any]] = {}
+    for place, means in enumerate(made):
+        for (label, name), mean in means.items():
+            key = name == "heed", label, place
+            row = rows.setdefault(key, {"label": label, "n": int(mean.n)})
+            if len(made) > 1:
+                row["model"] = ("A", "B", "A − B")[place]
+            if name == "similarity":
+                row |= {name: mean.value, "se": float(mean.gain.se)}
+            else:
+                row |= jackknife.ends(name, mean.value, _ends(name, mean, paired=place == 2))
+    first = sorted(
+        (key for key in rows if not key[2]),
+        key=lambda key: (key[0], -rows[key].get("heed", rows[key].get("similarity", 0.0))),
+    )
+    return pd.DataFrame([rows[heed, label, place] for heed, label, _ in first for place in range(len(made))])
+
+
+def _means(name: str, values: Any, labels: Any, clusters: Any) -> dict[tuple[str, str], Mean]:
+    """The mean of each label, over texts or documents."""
+    frame: Any = pd.DataFrame({"label": labels, "of": clusters, "value": values}).dropna()
+    made: dict[tuple[str, str], Mean] = {}
     for label, some in frame.groupby("label", sort=False):
-        row = {"label": label, "n": len(some)}
-        for name in ("similarity", "below"):
-            values = some[name].to_numpy()
-            ones = np.ones(len(values))
-            row |= {
-                name: values.mean(),
-                f"{'' if name == 'similarity' else 'below_'}se": float(jackknife.error(values, ones)),
-            }
-        rows.append(row | ({"below": np.nan, "below_se": np.nan} if label == "paraphrase" else {}))
-    return pd.DataFrame(rows).sort_values("similarity", ascending=False, kind="stable", ignore_index=True)
+        s, n = some.groupby("of")["value"].agg(["sum", "count"]).to_numpy(float).T
+        documents = float(jackknife.effective(n))
+        value = float(s.sum() / n.sum())
+        made[label, name] = Mean(
+            value, jackknife.left_out(s, n), n > 0, documents, float(n.sum()), share=name == "below"
+        )
+    return made
+
+
+def _correlation(scores: Floats, near: Floats) -> Mean:
+    """Spearman's correlation, and what it is without each of up to `GROUPS` groups of pairs."""
+    count = min(GROUPS, len(near))
+    group = np.random.default_rng(0).permutation(len(near)) % count
+    without = [agreement(scores[group != one], near[group != one]) for one in range(count)]
+    there = np.ones(count, np.bool_)
+    documents = float(count if count >= FEW else 0)
+    return Mean(agreement(scores, near), np.array(without), there, documents, len(near), share=False)
+
+
+def _ends(name: str, mean: Mean, *, paired: bool) -> tuple[float, float]:
+    """The ends of an interval, of a correlation on Fisher's scale."""
+    if name == "below" or (paired and name == "correlation"):
+        return mean.ends
+    value, se, documents = (np.asarray(one) for one in (mean.value, mean.gain.se, mean.documents))
+    if name == "heed":
+        low, high = jackknife.interval(value, se, documents)
+    else:
+        with quiet():
+            low, high = np.tanh(jackknife.interval(np.arctanh(value), se / (1 - value**2), documents))
+    return float(low), float(high)
 
 
 def _number(text: str) -> bool:

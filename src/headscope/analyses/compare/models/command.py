@@ -31,13 +31,23 @@ def read(items: Sequence[str], *, models: Any, reading: Any) -> tuple[Any, Any, 
     return models.trained.named(first), models.named(second), texts
 
 
-def run(a: Any, b: Any, corpus: Any, *, roles: Table | None = None, seed: Seed = 0, **options: Any) -> Any:
+def run(
+    a: Any,
+    b: Any,
+    corpus: Any,
+    *,
+    roles: Table | None = None,
+    similar: Table | None = None,
+    seed: Seed = 0,
+    **options: Any,
+) -> Any:
     """Two models head by head, or by role where their heads have no counterparts.
 
     Args:
         a, b: from `headscope.load`.
         corpus: what both read.
         roles: also what each head's roles became: .parquet, .csv, .json or .tex.
+        similar: also how near both find pairs of texts that differ in one thing (`headscope similar --against`).
         seed: of the random tokens that show induction heads.
         **options: of `headscope.compare.models`.
     """
@@ -45,6 +55,12 @@ def run(a: Any, b: Any, corpus: Any, *, roles: Table | None = None, seed: Seed =
     from headscope.analyses.compare.roles.run import roles as roles_of
     from headscope.measures.dataset import write_table
 
+    if similar is not None:
+        from headscope.analyses.result import table
+        from headscope.analyses.similar.command import labelled
+        from headscope.analyses.similar.run import similar as near
+
+        write_table(table(near(a, **labelled(), against=b)), similar)
     why = counterparts(a, b)
     result = models(a, b, corpus, **options) if why is None else None
     if result is not None and roles is None:
