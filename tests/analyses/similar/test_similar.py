@@ -11,6 +11,10 @@ import torch
 
 import headscope as hs
 from headscope.analyses.similar import statistics
+from headscope.analyses.similar.heads import expected
+from headscope.analyses.similar.reader import TextReader
+from headscope.analyses.similar.section import notes
+from headscope.analyses.why.statistics import agreement
 from headscope.errors import InputError
 from headscope.models import Model
 from tests.helpers.small_models import small_bert
@@ -189,3 +193,46 @@ def test_a_page_and_pictures(model: Model, tmp_path: Path) -> None:
         found.view(level="sentence")
     with pytest.raises(InputError, match="pin: expected a unit of b, found 9"):
         found.view(pin=("b", 9))
+
+
+def test_of_a_long_document_those_are_measured_of_which_most_is_expected(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The sentence that answers is planted among those of a story; exact figures are those of all units."""
+    passes: list[int] = []
+    run = TextReader.run
+
+    def counted(reader: TextReader, inputs: Any) -> list[torch.Tensor]:
+        passes.append(len(inputs))
+        return run(reader, inputs)
+
+    demo, query = hs.load(), "How do I reset my password?"
+    lines = [str(one.text) for one in hs.corpora.builtin(pack=None)][:9]
+    document = " ".join([*lines[:6], "I forgot my login and need a new one.", *lines[6:]])
+    every: Any = hs.table(hs.similar(demo, query, document, ["sentence", "word"], chance=False))
+    monkeypatch.setattr(TextReader, "run", counted)
+    found = hs.similar(demo, query, document, ["sentence", "word"], chance=False, most=4)
+    rows: Any = hs.table(found)
+    of_b = rows[rows["side"] == "b"]
+    assert of_b["level"].tolist() == ["sentence"] * 3 + ["word"] * 4
+    assert "I forgot my login and need a new one." in of_b["text"].tolist()
+    assert "login" in of_b["text"].tolist()
+    all_of = every[every["side"] == "b"].set_index(["level", "text"])["effect"]
+    for row in of_b.itertuples():
+        assert row.effect in [pytest.approx(value, abs=1e-6) for value in all_of.loc[[(row.level, row.text)]]]
+    of_document = 1 + 1 + 3 + 4  # for its rank, whole, and without sentences and words
+    assert sum(passes) - of_document == 1 + 1 + 1 + 4 + 2  # of the query, and what is left
+    assert f"{len(every) - len(rows)} units are not measured" in str(notes(found))
+
+
+def test_what_is_expected_of_a_unit_is_near_what_it_does() -> None:
+    demo = hs.load()
+    lines = [str(one.text) for one in hs.corpora.builtin(pack=None)][:6]
+    reader, other = TextReader(demo, "word", None, None, 32), TextReader(demo, "word", None, None, 32)
+    (query,) = other.vectors([other.text("Where is the new line?", "a")])
+    prompt = reader.text(" ".join(lines), "b")
+    units = reader.cut_of(prompt)
+    (read,) = reader.apart([prompt], [units])
+    effects = reader.towards(read.vectors, query)
+    expects = expected(reader.embedder, prompt, units, query, 0)
+    assert agreement(effects[0] - effects[1:], expects) > 0.8

@@ -12,8 +12,9 @@ import torch
 from torch import Tensor
 
 from headscope.analyses.why.asked import AskedPrompt
-from headscope.analyses.why.passes import Masked, Passes, by_head
+from headscope.analyses.why.passes import Masked, Passes, Slopes, by_head
 from headscope.analyses.why.spans import Prompt, Source
+from headscope.core.arrays import Floats
 from headscope.core.heads import Head
 from headscope.core.types import AnyDict
 from headscope.models.embedding import Embedder
@@ -36,11 +37,13 @@ class AskedVector(AskedPrompt):
         embedder: makes the vector.
         other: vector, ``[1 dimension]``.
         before: so many of its tokens are those of its prompt.
+        read: of the last pass its states, and which tokens it saw.
     """
 
     embedder: Embedder | None = None
     other: Tensor = field(default_factory=lambda: torch.empty(0))
     before: int = 0
+    read: list[Any] = field(default_factory=list[Any])
 
     @property
     def kept(self) -> AnyDict:
@@ -54,6 +57,7 @@ class AskedVector(AskedPrompt):
         states = output.hidden_states[-1] if states is None else states
         features = SimpleNamespace(last_hidden_state=states, hidden_states=output.hidden_states)
         seen = self.ready["attention_mask"].expand(len(states), -1)
+        self.read[:] = features, seen
         return self.embedder.pooled(features, seen, self.before)[:, None]
 
     def log_p(self, scores: Tensor) -> Tensor:
@@ -62,18 +66,42 @@ class AskedVector(AskedPrompt):
         return self.embedder.near(scores[:, 0].double(), self.other.to(scores.device))
 
 
-def carriers(
-    embedder: Embedder, prompt: Prompt, unit: Source, other: Tensor, before: int, count: int
-) -> Sequence[CarryingHead]:
-    """The heads with the largest estimates for a unit; each is confirmed by hiding the unit from it alone."""
+def expected(
+    embedder: Embedder, prompt: Prompt, units: Sequence[Source], other: Tensor, before: int
+) -> Floats:
+    """What the similarity loses without each unit, to first order by its keys, and as it is not pooled.
+
+    All are expected of one pass and its derivatives.
+    """
+    asked, _, slopes = _asked(embedder, prompt, units, other, before)
+    features, seen = asked.read
+    with torch.no_grad():
+        vectors = [
+            embedder.pooled(features, seen * torch.as_tensor(~one.tokens).to(seen), before) for one in units
+        ]
+        left = asked.log_p(torch.stack(vectors))[:, 0].cpu().numpy()
+    return np.nansum(by_head(slopes), (0, 1)) + float(slopes.log_p[0]) - left
+
+
+def _asked(
+    embedder: Embedder, prompt: Prompt, units: Sequence[Source], other: Tensor, before: int
+) -> tuple[AskedVector, Passes, Slopes]:
+    """A text and the derivatives by its units."""
     model, one = embedder.model, np.zeros(1, np.int64)
     ready = dict(model.inputs([prompt.tokens]))
     rows = np.ones(len(prompt.tokens), np.bool_)
     asked = AskedVector(
         model, prompt, ready, "class", rows, one, [""], [""], True, None, embedder, other[None], before
     )
-    passes = Passes(asked, [unit])
-    slopes = passes.slopes(torch.ones(1, 1, dtype=torch.float64))
+    passes = Passes(asked, units)
+    return asked, passes, passes.slopes(torch.ones(1, 1, dtype=torch.float64))
+
+
+def carriers(
+    embedder: Embedder, prompt: Prompt, unit: Source, other: Tensor, before: int, count: int
+) -> Sequence[CarryingHead]:
+    """The heads with the largest estimates for a unit; each is confirmed by hiding the unit from it alone."""
+    asked, passes, slopes = _asked(embedder, prompt, [unit], other, before)
     estimates = by_head(slopes)[..., 0]
     places: list[int] = np.argsort(-np.nan_to_num(np.abs(estimates)), None, kind="stable")[:count].tolist()
     heads: list[tuple[str, Head]] = []

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
 
-from headscope.analyses.similar.heads import CarryingHead, carriers
+from headscope.analyses.similar.heads import CarryingHead, carriers, expected
 from headscope.analyses.similar.statistics import OTHER
 from headscope.analyses.why.given import read
 from headscope.analyses.why.spans import Prompt, Source, Spans, Stretch, cut
@@ -72,6 +72,8 @@ class TextReader:
         self.units, self._dimensions, self._size = units, dimensions, batch_size
         self._prompt, self.cut = 0, set[str]()
         self.progress = False
+        self.most: int | None = None
+        self.passed_over = 0
         if self.before:
             special = self.embedder.read(self.before).special
             self._prompt = len(special) - int(np.argmin(special[::-1]))
@@ -112,10 +114,27 @@ class TextReader:
     def read(self, prompts: Sequence[Prompt], near: Tensor | None = None) -> list[ReadText]:
         """Each text whole, and without each of its units.
 
-        Of units in one another the smaller are read in those alone that change most how `near` a vector it is.
+        Of units in one another the smaller are read in those alone that change most how `near` a vector it is. Where
+        there are more than `most`, those alone are read that are expected to change it most.
         """
         cuts = [self.cut_of(prompt) for prompt in prompts]
         first = [[unit for unit in units if unit.parent < 0] for units in cuts]
+        if near is not None and self.most and len(cuts[0]) > self.most:
+            self._single("most")
+            sizes = np.abs(expected(self.embedder, prompts[0], cuts[0], near, self._prompt))
+            of = {id(unit): -float(size) for unit, size in zip(cuts[0], sizes, strict=True)}
+        else:
+            of = None
+
+        def likely(units: list[Source]) -> list[Source]:
+            if of is None or not units:
+                return units
+            count = self.most if units[0].level == cuts[0][-1].level else FEW
+            kept = {*sorted((id(unit) for unit in units), key=of.__getitem__)[:count]}
+            self.passed_over += len(units) - len(kept)
+            return [unit for unit in units if id(unit) in kept]
+
+        first = [likely(units) for units in first]
         made = self.apart(prompts, first)
         while near is not None and len(first[0]) < len(cuts[0]):
             (all_of,), (known,), (one,) = cuts, first, made
@@ -126,9 +145,9 @@ class TextReader:
             inner = [unit for unit in all_of if unit.parent >= 0 and id(all_of[unit.parent]) in largest]
             if not inner:
                 break
-            (more,) = self.apart(prompts, [inner])
-            first = [[*known, *inner]]
-            made = [ReadText(one.prompt, first[0], torch.cat([one.vectors, more.vectors[1:]]))]
+            first = [[*known, *likely(inner)]]
+            more = self.without([(one.prompt.tokens, unit.tokens) for unit in first[0][len(known) :]])
+            made = [ReadText(one.prompt, first[0], torch.cat([one.vectors, more]))]
         return made
 
     def cut_of(self, prompt: Prompt) -> list[Source]:
@@ -167,11 +186,14 @@ class TextReader:
 
         Raises `RefusedError` for a text without one vector, and for a picture.
         """
+        self._single("through")
+        return carriers(self.embedder, one.prompt, one.units[unit], other, self._prompt, count)
+
+    def _single(self, option: str) -> None:
         if type(self) is not TextReader or self.embedder.vectors == "token":
             raise RefusedError(
-                f"{self.embedder.model.name}: through: expected a model with one vector a text"
+                f"{self.embedder.model.name}: {option}: expected a model with one vector a text"
             )
-        return carriers(self.embedder, one.prompt, one.units[unit], other, self._prompt, count)
 
     @property
     def about(self) -> list[Any]:

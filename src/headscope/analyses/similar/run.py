@@ -57,6 +57,7 @@ def similar(
     through: Number = 0,
     dimensions: Count | None = None,
     show: Count = 5,
+    most: Count | None = None,
     keep: Path | None = None,
     batch_size: Count = 32,
 ) -> xr.Dataset:
@@ -106,6 +107,8 @@ def similar(
             to it; what the pooling adds of the unit's own states is not in it.
         dimensions: of the vector that are kept (Matryoshka).
         show: documents that are ranked, of which the first two are explained.
+        most: measure at most so many of the smallest units of a text, and three of the larger ones: those of which one
+            pass and its derivatives expect most. By default all.
         keep: a file (.npz) for the vectors of several documents, which are made again only where these, the model or
             its prompt changed.
         batch_size: inputs that run at once.
@@ -131,6 +134,8 @@ def similar(
         reader_of(one, units, text, dimensions, batch_size, side)
         for side, (one, text) in enumerate(zip((model, second or model), before, strict=True))
     ]
+    for reader in readers:
+        reader.most = most
     embedder = readers[0].embedder
     several = isinstance(b, list | tuple)
     documents: list[Any] = [*b] if several else [b]
@@ -171,6 +176,7 @@ def similar(
         "background": others,
         "most": embedder.most,
         "cut": sum(len(reader.cut) for reader in readers),
+        "passed_over": sum(reader.passed_over for reader in readers),
         "command": COMMAND.get(),
     }
     return result.assign_attrs(describe(meta))

@@ -78,6 +78,10 @@ def notes(result: xr.Dataset) -> list[str]:
     about = description(result)
     before = [text for text in dict.fromkeys(about["prompts"]) if text]
     lines = [f"vector: {about['vector']}" + (f"; prompts {', '.join(map(repr, before))}" if before else "")]
+    if count := about["passed_over"]:
+        lines.append(
+            f"{plural(count, 'unit')} are not measured: of these one pass and its derivatives expect less"
+        )
     if count := about["cut"]:
         lines.append(
             f"of {plural(count, 'text')} the first {about['most']} tokens are read, as an index has them"
