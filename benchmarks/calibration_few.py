@@ -10,12 +10,10 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Callable
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy.stats import norm
 
 from headscope.core.arrays import Floats
@@ -599,7 +597,7 @@ def scores(runs: int) -> list[Row]:
     return rows
 
 
-def _by_label(near: list[Floats], labels: list[str], texts: int, **more: Any) -> Any:
+def _by_label(near: list[Floats], labels: list[str], texts: int) -> Any:
     import xarray as xr
 
     from headscope.analyses.similar.statistics import NEAR, by_label
@@ -607,49 +605,12 @@ def _by_label(near: list[Floats], labels: list[str], texts: int, **more: Any) ->
     of = np.repeat(np.arange(texts), len(labels) // texts)
     made = {name: ("input", one) for name, one in zip(NEAR, near, strict=False)}
     coords = {"label": ("input", labels), "text_a": ("input", of)}
-    return by_label(xr.Dataset(made | more, {"input": range(len(labels)), **coords}))
+    return by_label(xr.Dataset(made, {"input": range(len(labels)), **coords}))
 
 
 def _within(table: Any, place: int, name: str, truth: float) -> bool:
     row = table[table[name].notna()].iloc[place]
     return bool(row[f"{name}_low"] <= truth <= row[f"{name}_high"])
-
-
-def heed(runs: int) -> list[Row]:
-    """How much the demo model heeds words of each class, in documents of English EWT that are drawn again."""
-    import headscope as hs
-    from headscope.analyses.similar.heed import heeded
-    from headscope.analyses.similar.reader import TextReader
-
-    trees = hs.corpora.conllu(
-        Path(__file__).parents[2] / "shared" / "data" / "ud_ewt" / "en_ewt-ud-test.conllu"
-    )
-    words = heeded([TextReader(hs.load(), "word", None, None, 64)], islice(trees, 600))
-    words = words[words.groupby("document")["label"].transform("size") >= 50]
-    truth = words.groupby("label")[0].mean()
-    parts = [some for _, some in words.groupby("document")]
-    rows: list[Row] = []
-    for documents in (8, 13, 30):
-        draw, held = _random("heed", documents), dict[str, list[bool]]()
-        for _ in range(runs):
-            every: Any = [
-                parts[place].assign(document=n)
-                for n, place in enumerate(draw.integers(0, len(parts), documents))
-            ]
-            some = pd.concat(every)
-            more = {"heed": (("model", "word"), some[[0]].to_numpy().T)}
-            more |= {
-                name: ("word", some[of]) for name, of in (("class", "label"), ("document_of", "document"))
-            }
-            table = _by_label([np.zeros(1)], ["pair"], 1, **more)
-            for found in table[table["heed_low"].notna()].itertuples():
-                held.setdefault(found.label, []).append(
-                    found.heed_low <= truth[found.label] <= found.heed_high
-                )
-        rows.append(
-            {"documents": documents} | {label: float(np.mean(held[label])) for label in sorted(truth.index)}
-        )
-    return rows
 
 
 PARTS: dict[str, tuple[Callable[[int], list[Row]], int]] = {
@@ -671,9 +632,8 @@ PARTS: dict[str, tuple[Callable[[int], list[Row]], int]] = {
     "answers": (answers, 10_000),
     "vocabulary": (vocabulary, 2_000),
     "halves": (halves, 20_000),
-    "unrelated": (unrelated, 150),
+    "unrelated": (unrelated, 80),
     "scores": (scores, 400),
-    "heed": (heed, 300),
 }
 """Each part, and how many figures a row of it takes."""
 

@@ -135,6 +135,8 @@ def test_compare_models_writes_how_near_both_find_minimal_pairs(tmp_path: Path) 
     demo = hs.load()
     path = tmp_path / "near.csv"
     corpus = hs.corpora.texts(["The cat sat on the mat.", "Rain fell."])
-    compare_models(demo, hs.load(demo, untrained=0), corpus, similar=path, measures=["previous"], progress=False)
+    compare_models(
+        demo, hs.load(demo, untrained=0), corpus, similar=path, measures=["previous"], progress=False
+    )
     rows: Any = pd.read_csv(path).set_index(["label", "model"])["below"]
     assert rows["negation"].to_dict() == pytest.approx({"A": 1.0, "B": 2 / 3, "A − B": 1 / 3})

@@ -80,8 +80,8 @@ def by_label(result: xr.Dataset) -> pd.DataFrame:
             row = rows.setdefault(key, {"label": label, "n": int(mean.n)})
             if len(made) > 1:
                 row["model"] = ("A", "B", "A − B")[place]
-            if name == "similarity":
-                row |= {name: mean.value, "se": float(mean.gain.se)}
+            if name in ("similarity", "heed"):
+                row |= {name: mean.value, "heed_se" if name == "heed" else "se": float(mean.gain.se)}
             else:
                 row |= jackknife.ends(name, mean.value, _ends(name, mean, paired=place == 2))
     first = sorted(
@@ -117,14 +117,11 @@ def _correlation(scores: Floats, near: Floats) -> Mean:
 
 def _ends(name: str, mean: Mean, *, paired: bool) -> tuple[float, float]:
     """The ends of an interval, of a correlation on Fisher's scale."""
-    if name == "below" or (paired and name == "correlation"):
+    if name == "below" or paired:
         return mean.ends
     value, se, documents = (np.asarray(one) for one in (mean.value, mean.gain.se, mean.documents))
-    if name == "heed":
-        low, high = jackknife.interval(value, se, documents)
-    else:
-        with quiet():
-            low, high = np.tanh(jackknife.interval(np.arctanh(value), se / (1 - value**2), documents))
+    with quiet():
+        low, high = np.tanh(jackknife.interval(np.arctanh(value), se / (1 - value**2), documents))
     return float(low), float(high)
 
 
