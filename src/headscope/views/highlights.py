@@ -159,16 +159,18 @@ def links(included: Included) -> list[HighlightLink]:
     `ACROSS`.
     """
     maps = included.maps
-    (first, query), (start, key) = _words(maps.query), _words(maps.key)
+    mine = _axis(maps.query)
+    first, query, called, says = mine
+    start, key, other, said = mine if maps.key is maps.query else _axis(maps.key)
     square = maps.kind != "cross" and len(query) == len(key)
-    worth = _worth(query)[:, None] * _worth(key)
+    worth = says[:, None] * said
     worth[:, np.searchsorted(start, sinks(included), "right") - 1] = 0
     if square:
         places = np.arange(len(query))
         worth[np.abs(places[:, None] - places) <= 1] = 0
         if query.sequence_ids is not None and key.sequence_ids is not None:
             worth[query.sequence_ids[:, None] != key.sequence_ids] *= ACROSS
-    same = np.array(_bare(query))[:, None] == np.array(_bare(key))
+    same = np.array(called)[:, None] == np.array(other)
     size = np.diff(first, append=len(maps.query))[:, None]
     hidden, factor = np.where(worth > 0, 0.0, -np.inf), np.where(worth > 0, worth, 1.0)
     more = [
@@ -226,12 +228,15 @@ def _bare(tokens: Tokens) -> list[str]:
     return [strip_markers(label).casefold() for label in word_labels(tokens)]
 
 
-def _worth(tokens: Tokens) -> Floats:
+def _axis(tokens: Tokens) -> tuple[Ints, Tokens, list[str], Floats]:
+    """The words of an axis as `_words` has them, their letters, and what a link of each counts."""
+    first, tokens = _words(tokens)
     bare = _bare(tokens)
     letters = [any(map(str.isalnum, word)) for word in bare]
     says = np.array(letters) & ~np.array([is_space(piece) for piece in tokens.pieces])
     small = [word in SMALL_WORDS or (len(word) == 1 and word.isascii()) for word in bare]
-    return np.where(mask(tokens, "special") | within(tokens), 0.0, says * np.where(small, SMALL, 1.0))
+    worth = np.where(mask(tokens, "special") | within(tokens), 0.0, says * np.where(small, SMALL, 1.0))
+    return first, tokens, bare, worth
 
 
 def parts(included: Included) -> list[HighlightLink]:
