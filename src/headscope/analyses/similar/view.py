@@ -91,8 +91,14 @@ def ranking(dataset: xr.Dataset) -> list[str]:
 def _texts(dataset: xr.Dataset, number: int) -> NearTexts:
     rows: Any = statistics.table(dataset)
     rows = rows.assign(first=dataset["first"].values)[rows["input"] == number]
-    through: Any = statistics.through(dataset)
-    through = through[through["input"] == number]
+    through: dict[tuple[str, int], list[CarrierInfo]] = {}
+    carriers: Any = statistics.through(dataset)
+    for one in carriers[carriers["input"] == number].itertuples():
+        figures = rounded(one.estimate), rounded(one.effect)
+        head = CarrierInfo(
+            part="self", layer=one.layer, head=one.head, estimate=figures[0], effect=figures[1]
+        )
+        through.setdefault((one.side, one.unit), []).append(head)
     here = np.flatnonzero(dataset["input_of_pair"].values == number)
     sides = [rows[rows["side"] == side] for side in "ab"]
     kept = [np.flatnonzero(side["text"] != statistics.OTHER) for side in sides]
@@ -116,18 +122,7 @@ def _texts(dataset: xr.Dataset, number: int) -> NearTexts:
                     first=row.first,
                     effect=rounded(row.effect),
                     q=rounded(row.q),
-                    heads=[
-                        CarrierInfo(
-                            part="self",
-                            layer=head.layer,
-                            head=head.head,
-                            estimate=rounded(head.estimate),
-                            effect=rounded(head.effect),
-                        )
-                        for head in through[
-                            (through["side"] == row.side) & (through["unit"] == row.unit)
-                        ].itertuples()
-                    ],
+                    heads=through.get((row.side, row.unit), []),
                     box=box_of(dataset["box"].values[row.Index]) if "box" in dataset else None,
                 )
                 for row in statistics.words(side).itertuples()
