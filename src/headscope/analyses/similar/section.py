@@ -99,20 +99,25 @@ def sentence(result: xr.Dataset, number: int = 0) -> str:
     rows = statistics.words(statistics.pairs(result))
     rows = rows[rows["input"] == number]
     passing: Any = rows[statistics.passing(rows["interaction"].to_numpy(), rows["q"].to_numpy())]
-    words = " and ".join(
-        f"“{beginning(row.text_a, 24)}” with “{beginning(row.text_b, 24)}” ({signed(row.interaction, 3)})"
-        for row in passing.sort_values("interaction", key=np.abs, ascending=False).head(2).itertuples()
+    first = passing.sort_values("interaction", key=np.abs, ascending=False).head(2)
+    more, less = (
+        " and ".join(
+            f"“{beginning(row.text_a, 24)}” with “{beginning(row.text_b, 24)}” ({signed(row.interaction, 3)})"
+            for row in some.itertuples()
+        )
+        for some in (first[first["interaction"] > 0], first[first["interaction"] < 0])
     )
     text = f"the {kind} is {fixed(abs(value) if kind == 'distance' else value, 3)}"
     if kind.endswith("MaxSim"):
         text += f", of which terms of words are {fixed(rows['interaction'].sum(), 3)}"
-    text += f", above all by {words}" if words else ""
+    text += f", above all by {more}" if more else ""
+    text += f", in spite of {less}" if less else ""
     if np.isfinite(left):
-        which = "these words" if len(passing) < 3 else f"the words of {len(passing)} such pairs"
+        which = "these" if len(passing) < 3 else f"the words of the {len(passing)} strongest pairs"
         text += f". Without {which} it is {fixed(left, 3)}"
     if np.isfinite(share):
         text += f". {fixed(100 * share, 0)} % of unrelated texts of this length are less near"
-    if not words and np.isfinite(share):
+    if not len(first) and np.isfinite(share):
         near = ": these two are near as most texts are here" if share < 1 - statistics.LEVEL else ""
         text += f", and no pair of words does more than in these{near}"
     if np.isfinite(agreement := float(one["agreement"])):
