@@ -220,8 +220,8 @@ def test_of_a_long_document_those_are_measured_of_which_most_is_expected(
     all_of = every[every["side"] == "b"].set_index(["level", "text"])["effect"]
     for row in of_b.itertuples():
         assert row.effect in [pytest.approx(value, abs=1e-6) for value in all_of.loc[[(row.level, row.text)]]]
-    of_document = 1 + 1 + 3 + 4  # for its rank, whole, and without sentences and words
-    assert sum(passes) - of_document == 1 + 1 + 1 + 4 + 2  # of the query, and what is left
+    of_document = 1 + 3 + 4  # whole, and without sentences and words
+    assert sum(passes) - of_document == 1 + 1 + 4 + 2  # of the query, and what is left
     assert f"{len(every) - len(rows)} units are not measured" in str(notes(found))
 
 

@@ -111,8 +111,10 @@ class TextReader:
             texts, at = prompt.texts, len(prompt.text)
         return replace(prompt, texts=texts, parts={"part": [Stretch(first, at)]})
 
-    def read(self, prompts: Sequence[Prompt], near: Tensor | None = None) -> list[ReadText]:
-        """Each text whole, and without each of its units.
+    def read(
+        self, prompts: Sequence[Prompt], near: Tensor | None = None, whole: Tensor | None = None
+    ) -> list[ReadText]:
+        """Each text whole, and without each of its units; `whole` is the vector of one text where that is known.
 
         Of units in one another the smaller are read in those alone that change most how `near` a vector it is. Where
         there are more than `most`, those alone are read that are expected to change it most.
@@ -135,7 +137,7 @@ class TextReader:
             return [unit for unit in units if id(unit) in kept]
 
         first = [likely(units) for units in first]
-        made = self.apart(prompts, first)
+        made = self.apart(prompts, first, whole)
         while near is not None and len(first[0]) < len(cuts[0]):
             (all_of,), (known,), (one,) = cuts, first, made
             effects = self.towards(one.vectors, near)
@@ -161,15 +163,19 @@ class TextReader:
             return units
         return [*units, replace(units[0], tokens=rest, start=-1, end=-1, text=OTHER)]
 
-    def apart(self, prompts: Sequence[Prompt], cuts: Sequence[Sequence[Source]]) -> list[ReadText]:
-        """Each text whole, and without each of these units."""
+    def apart(
+        self, prompts: Sequence[Prompt], cuts: Sequence[Sequence[Source]], whole: Tensor | None = None
+    ) -> list[ReadText]:
+        """Each text whole, and without each of these units; `whole` is the vector of one text where that is known."""
         hidden = [
-            [np.zeros(len(prompt.tokens), np.bool_), *(unit.tokens for unit in units)]
+            [np.zeros(len(prompt.tokens), np.bool_), *(unit.tokens for unit in units)][whole is not None :]
             for prompt, units in zip(prompts, cuts, strict=True)
         ]
         vectors = self.without(
             [(one.tokens, row) for one, rows in zip(prompts, hidden, strict=True) for row in rows]
         )
+        if whole is not None:
+            return [ReadText(prompts[0], cuts[0], torch.cat([whole[None], vectors]))]
         parts = torch.split(vectors, [len(rows) for rows in hidden])
         return [ReadText(*one) for one in zip(prompts, cuts, parts, strict=True)]
 
