@@ -19,6 +19,7 @@ from sentence_transformers import CrossEncoder, MultiVectorEncoder, SentenceTran
 from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
 from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Pooling, Transformer
 from sentence_transformers.sparse_encoder.modules import SpladePooling
+from sentence_transformers.util.quantization import quantize_embeddings
 
 import headscope as hs
 from headscope.analyses.similar.reader import TextReader
@@ -191,4 +192,10 @@ if __name__ == "__main__":
         vectors["SPLADE"] = np.array("")
     except RefusedError as error:
         vectors["SPLADE"] = np.array(str(error))
+    drawn = np.random.default_rng(0).normal(size=(30, 16)).astype(np.float32)
+    for precision in ("int8", "ubinary"):
+        vectors[precision] = quantize_embeddings(drawn[1:], precision)
+        calibrated = {} if precision == "ubinary" else {"calibration_embeddings": drawn[1:]}
+        vectors[f"{precision}-query"] = quantize_embeddings(drawn[:1], precision, **calibrated)
+    vectors["drawn"] = drawn
     np.savez(folder / "vectors.npz", **vectors)

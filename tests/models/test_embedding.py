@@ -12,6 +12,7 @@ import pytest
 import torch
 
 import headscope as hs
+from headscope.analyses.similar.kept import quantised
 from headscope.analyses.similar.reader import TextReader
 from headscope.errors import RefusedError
 
@@ -73,6 +74,15 @@ def test_the_score_is_that_of_sentence_transformers(kind: str, made: Path) -> No
     if "cross" not in kind:
         terms = hs.similar(model, *TEXTS[:2], chance=False)["interaction"]
         assert float(terms.sum()) == pytest.approx(float(wanted[kind][0, 1]), rel=1e-6)
+
+
+def test_quantised_vectors_are_as_near_as_those_of_sentence_transformers(made: Path) -> None:
+    wanted = np.load(made / "vectors.npz")
+    found = quantised(wanted["drawn"][0], wanted["drawn"][1:])
+    products = wanted["int8"].astype(int) @ wanted["int8-query"][0].astype(int)
+    np.testing.assert_array_equal(found["int8"], products)
+    equal = np.unpackbits(wanted["ubinary"] ^ wanted["ubinary-query"], axis=1) == 0
+    np.testing.assert_array_equal(found["binary"], equal.sum(1))
 
 
 def test_what_no_file_here_says_is_taken_of_an_object_or_refused(made: Path) -> None:

@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 import torch
 
+import headscope as hs
 from headscope.analyses.similar.command import run
+from headscope.analyses.similar.kept import quantised
 from headscope.analyses.similar.reader import TextReader
+from headscope.analyses.similar.section import section
 from headscope.errors import HeadscopeWarning
 from headscope.models import Model
 from tests.helpers.small_models import small_bert
@@ -77,3 +80,22 @@ def test_a_folder_that_cannot_be_written_is_said(model: Model, corpus: Path) -> 
     with pytest.warns(HeadscopeWarning, match=r"corpus.txt.npz: cannot be written .*: vectors are not kept"):
         found = run(model, "Who paid?", in_=corpus, chance=False)
     assert found["ranked"].shape == (3,)
+
+
+def test_how_many_of_the_first_quantised_vectors_find(model: Model) -> None:
+    """Of a hundred documents; of fewer nobody can tell in which range vectors lie."""
+    documents = [f"{text} {number}" for number in range(34) for text in TEXTS]
+    found = hs.similar(model, "Who paid?", documents, chance=False, show=20)
+    reader = TextReader(model, "word", None, None, 32)
+    query, *vectors = (
+        reader.vectors([reader.text(text, "a")])[0].numpy() for text in ("Who paid?", *documents)
+    )
+    nearest = {
+        name: {*np.argsort(-near)[:20].tolist()} for name, near in quantised(query, np.array(vectors)).items()
+    }
+    alike = {name: len(few & {*found["document"].values.tolist()}) for name, few in nearest.items()}
+    assert dict(zip(found["precision"].values, found["alike"].values, strict=True)) == alike
+    assert alike["int8"] > alike["binary"]
+    line = f"of these 20 an index of quantised vectors finds: {alike['int8']} int8, {alike['binary']} binary"
+    assert line in [str(block) for block in section(found)]
+    assert "alike" not in hs.similar(model, "Who paid?", documents[:99], chance=False)

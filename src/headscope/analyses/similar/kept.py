@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from headscope.core.arrays import Floats
 from headscope.core.failures import warn
 from headscope.core.saving import replacing
 from headscope.errors import HeadscopeError
@@ -33,3 +34,20 @@ def kept(path: Path, key: object, make: Callable[[], Tensor]) -> Tensor:
     except HeadscopeError as error:
         warn(f"{error}: vectors are not kept")
     return vectors
+
+
+def quantised(query: Floats, documents: Floats) -> dict[str, Floats]:
+    """How near documents are to a query for an index that keeps a byte of each dimension, or its sign.
+
+    As sentence-transformers' ``quantize_embeddings`` has them: 256 steps between the least and the largest of all
+    documents, compared by their product; and bits, by how many are equal.
+
+    Args:
+        query: ``[dimension]``
+        documents: ``[document, dimension]``
+    """
+    low, high = documents.min(0), documents.max(0)
+    steps = (high - low) / 255
+    steps[steps == 0] = 1
+    of_query, codes = (np.clip(np.floor((one - low) / steps), 0, 255) - 128 for one in (query, documents))
+    return {"int8": codes @ of_query, "binary": ((documents > 0) == (query > 0)).sum(1).astype(float)}

@@ -49,6 +49,9 @@ def section(result: xr.Dataset) -> list[str | Block]:
         ranks: Any = statistics.ranked(result)
         ranks["text"] = [beginning(text, 70) for text in ranks["text"]]
         lines += rows_of(ranks, of="similar")
+    if "alike" in result:
+        found = ", ".join(f"{int(one)} {one['precision'].item()}" for one in result["alike"])
+        lines.append(f"of these {result.sizes['document']} an index of quantised vectors finds: {found}")
     units, every = (statistics.words(frame) for frame in (statistics.table(result), statistics.pairs(result)))
     for number in result["input"].values.tolist()[: 2 if "ranked" in result else 1]:
         of_pairs, of_units = (
