@@ -302,7 +302,7 @@ def one_types_and_looks(tab: Any) -> None:
     view.locator(".which .whose", has_text="changed").wait_for()
     said = [float(text) for text in view.locator(".says td.number").all_text_contents()]
     asked, changes, layer, after = ast.literal_eval(run_cell(tab, AFTER))
-    assert asked == {"text": "The cat sat. Then it ate", "pair": "It slept."}
+    assert asked == {"text": "The cat sat. Then it ate", "pair": "It slept.", "together": True}
     assert (changes, layer) == (["L5H11 off"], 5)
     assert said[1] == pytest.approx(after, abs=0.0006)
     assert said[0] != said[1]

@@ -64,7 +64,7 @@ class Inside:
 
     def show(self, text: str = TEXT, *changes: str, **more: Any) -> tuple[dict[str, Any], dict[str, bytes]]:
         """The answer to an input, with its arrays by name, those that come later too."""
-        given = {name: more.pop(name) for name in ("pair", "written") if name in more}
+        given = {name: more.pop(name) for name in ("pair", "together", "written") if name in more}
         told, arrays = self.ask("show", input={"text": text, **given}, changes=list(changes), **more)
         assert "error" not in told, told
         known = dict(zip(told["arrays"], arrays, strict=True))
@@ -160,7 +160,7 @@ def written(model: Model, text: str, weights: Any = "float32", **given: Any) -> 
 def same(inside: Inside, live: Live, text: str, *changes: str, **more: Any) -> None:
     """The page's answer is that of the live model: pieces, words, maps, figures, what opens and what is said."""
     mine, arrays = inside.show(text, *changes, **dict(more))
-    given = {name: more.pop(name) for name in ("pair", "written") if name in more}
+    given = {name: more.pop(name) for name in ("pair", "together", "written") if name in more}
     theirs, _ = live.answer(
         {"kind": "show", "id": 1, "input": {"text": text, **given}, "changes": list(changes), **more}
     )
@@ -244,8 +244,8 @@ def test_page_answers_as_python_does(inside: Any, family: str) -> None:
     for change in CHANGES if family in EACH_CHANGE else ():
         same(page, live, TEXT, change)
     same(page, live, TEXT, *CHANGES[:4], "L1 hide 99>1", at=3, chosen=5)
-    if live.info["pair"]:
-        same(page, live, TEXT, "all hide >3", pair=PAIR)
+    if not model.causal:
+        same(page, live, TEXT, "all hide >3", pair=PAIR, together=True)
     if "masks" in family:
         same(page, live, "The <mask> sat on the mat.", "L1H2 off")
     if model.causal:

@@ -47,7 +47,7 @@ export class WhyBox {
   private readonly place = h("div");
   private readonly of = new Of();
   private shown: Sources | NearView | null = null;
-  private apart: boolean | null = null;
+  private apart = false;
   private turn = 0;
 
   constructor(private readonly owner: WhyOwner) {
@@ -55,6 +55,7 @@ export class WhyBox {
     this.carriers = new Asking("Through which heads?", CARRY, "", "Hiding words…", (going) => this.ask(going, true));
     const title = h("summary", h("h2", "Which part made this?"));
     this.root.append(title, this.row, this.place);
+    this.among();
   }
 
   /** What is asked about; another one has no picture yet. Of two texts read `apart` it follows. */
@@ -65,13 +66,18 @@ export class WhyBox {
     this.carriers.clear();
     if (apart !== this.apart) {
       this.apart = apart;
-      this.spans.value = apart ? "word" : "sentence";
-      const asking = apart ? this.carriers : this.shading;
-      this.row.replaceChildren(this.spans, asking.button, asking.about);
+      this.among();
     }
     if (apart) return this.follow();
     this.none();
     this.owner.shade(null);
+  }
+
+  // What can be asked.
+  private among(): void {
+    this.spans.value = this.apart ? "word" : "sentence";
+    const asking = this.apart ? this.carriers : this.shading;
+    this.row.replaceChildren(this.spans, asking.button, asking.about);
   }
 
   private none(...elements: HTMLElement[]): void {

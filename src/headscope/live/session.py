@@ -229,11 +229,11 @@ class Live:
             blobs=LiveBlobs(),
             compute=lambda name: [one.compute(name) for one in ran],
         )
-        said = self._said(ran)
-        predicted = self._predictions(said, asked)
+        answers = self._answered(ran)
+        predicted = self._predictions(answers, asked)
         names = _first(view, asked.get("layer"))
         number = whole_number(asked, "id")
-        self._ran, self._answers, self.view, self._turn = ran, said, view, self._turn + 1
+        self._ran, self._answers, self.view, self._turn = ran, answers, view, self._turn + 1
         answer = Shown(
             kind="shown",
             id=number,
@@ -336,7 +336,7 @@ class Live:
             kind="says", id=whole_number(asked, "id"), says=self._predictions(self._answers, asked)
         ), []
 
-    def _said(self, ran: Sequence[Ran]) -> list[Says]:
+    def _answered(self, ran: Sequence[Ran]) -> list[Says]:
         """What the model says: of two texts read apart how near they are, before and after the changes."""
         given, changes = self._given, ran[0].reading.changes
         if not self._apart(given):
@@ -345,9 +345,9 @@ class Live:
         near = [self._similar(some, *pair)["similarity"] for some in ((), changes)[: 1 + bool(changes)]]
         return [Says(self.models[0], None, "cosine", None, torch.as_tensor(one.values[0])) for one in near]
 
-    def _predictions(self, said: Sequence[Says], asked: Asked) -> list[Prediction]:
+    def _predictions(self, answers: Sequence[Says], asked: Asked) -> list[Prediction]:
         at, chosen = _place(asked, "at"), _place(asked, "chosen")
-        return predictions(said, at, chosen, shared=self._shared)
+        return predictions(answers, at, chosen, shared=self._shared)
 
     def _who(self, asked: Asked) -> Answer:
         self._current(asked)

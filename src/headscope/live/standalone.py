@@ -122,6 +122,7 @@ def carry(
     }  # the page runs the model, not its gradients
     info["longest"] = min(info["longest"], int((MAPS_BYTES / (4 * heads)) ** 0.5))
     several = getattr(model.config, "problem_type", None) == "multi_label_classification"
+    info["pair"] = not model.causal and not model.encoder_decoder
     info["chat"], info["sources"] = False, kind in ("next", "mask", "class") and not several
     info["loaded"] = f"model = {loaded}"
     if weights != "float32":

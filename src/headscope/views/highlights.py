@@ -161,9 +161,9 @@ def links(included: Included) -> list[HighlightLink]:
     maps = included.maps
     mine = _axis(maps.query)
     first, query, called, says = mine
-    start, key, other, said = mine if maps.key is maps.query else _axis(maps.key)
+    start, key, other, worth = mine if maps.key is maps.query else _axis(maps.key)
     square = maps.kind != "cross" and len(query) == len(key)
-    worth = says[:, None] * said
+    worth = says[:, None] * worth
     worth[:, np.searchsorted(start, sinks(included), "right") - 1] = 0
     if square:
         places = np.arange(len(query))

@@ -33,8 +33,8 @@ class TextPair:
     ) -> None:
         self.readers = readers
         self.sides = [
-            reader.read([one], other, own if reader.embedder.vectors == "text" else None)[0]
-            for reader, one, other, own in zip(readers, prompts, wholes[::-1], wholes, strict=True)
+            reader.read([one], other, alone if reader.embedder.vectors == "text" else None)[0]
+            for reader, one, other, alone in zip(readers, prompts, wholes[::-1], wholes, strict=True)
         ]
         self.near, self.pairs = self._near(*self.sides)
         self.others: tuple[list[tuple[Floats, Floats]], list[tuple[Floats, Floats]]] = ([], [])

@@ -112,9 +112,9 @@ class TextReader:
         return replace(prompt, texts=texts, parts={"part": [Stretch(first, at)]})
 
     def read(
-        self, prompts: Sequence[Prompt], near: Tensor | None = None, whole: Tensor | None = None
+        self, prompts: Sequence[Prompt], near: Tensor | None = None, vector: Tensor | None = None
     ) -> list[ReadText]:
-        """Each text whole, and without each of its units; `whole` is the vector of one text where that is known.
+        """Each text whole, and without each of its units; `vector` is that of one text where it is known.
 
         Of units in one another the smaller are read in those alone that change most how `near` a vector it is. Where
         there are more than `most`, those alone are read that are expected to change it most.
@@ -137,7 +137,7 @@ class TextReader:
             return [unit for unit in units if id(unit) in kept]
 
         first = [likely(units) for units in first]
-        made = self.apart(prompts, first, whole)
+        made = self.apart(prompts, first, vector)
         while near is not None and len(first[0]) < len(cuts[0]):
             (all_of,), (known,), (one,) = cuts, first, made
             effects = self.towards(one.vectors, near)
@@ -164,18 +164,18 @@ class TextReader:
         return [*units, replace(units[0], tokens=rest, start=-1, end=-1, text=OTHER)]
 
     def apart(
-        self, prompts: Sequence[Prompt], cuts: Sequence[Sequence[Source]], whole: Tensor | None = None
+        self, prompts: Sequence[Prompt], cuts: Sequence[Sequence[Source]], vector: Tensor | None = None
     ) -> list[ReadText]:
-        """Each text whole, and without each of these units; `whole` is the vector of one text where that is known."""
+        """Each text whole, and without each of these units; `vector` is that of one text where it is known."""
         hidden = [
-            [np.zeros(len(prompt.tokens), np.bool_), *(unit.tokens for unit in units)][whole is not None :]
+            [np.zeros(len(prompt.tokens), np.bool_), *(unit.tokens for unit in units)][vector is not None :]
             for prompt, units in zip(prompts, cuts, strict=True)
         ]
         vectors = self.without(
             [(one.tokens, row) for one, rows in zip(prompts, hidden, strict=True) for row in rows]
         )
-        if whole is not None:
-            return [ReadText(prompts[0], cuts[0], torch.cat([whole[None], vectors]))]
+        if vector is not None:
+            return [ReadText(prompts[0], cuts[0], torch.cat([vector[None], vectors]))]
         parts = torch.split(vectors, [len(rows) for rows in hidden])
         return [ReadText(*one) for one in zip(prompts, cuts, parts, strict=True)]
 

@@ -238,9 +238,9 @@ def _explained(
             document=ranked, document_text=("document", [text(place).text.strip() for place in ranked])
         ).assign(ranked=("document", near[ranked].numpy()))
         if len(documents) >= CALIBRATED and readers[0].embedder.vectors == "text":
-            found = quantised(query_vector[0].numpy(), vectors.numpy())
-            alike = [np.isin(np.argsort(-one)[: len(ranked)], ranked).sum() for one in found.values()]
-            result = result.assign_coords(precision=[*found]).assign(alike=("precision", alike))
+            fewer = quantised(query_vector[0].numpy(), vectors.numpy())
+            alike = [np.isin(np.argsort(-one)[: len(ranked)], ranked).sum() for one in fewer.values()]
+            result = result.assign_coords(precision=[*fewer]).assign(alike=("precision", alike))
     return result, len(pairs[0].others[0])
 
 

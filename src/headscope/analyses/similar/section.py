@@ -50,8 +50,8 @@ def section(result: xr.Dataset) -> list[str | Block]:
         ranks["text"] = [beginning(text, 70) for text in ranks["text"]]
         lines += rows_of(ranks, of="similar")
     if "alike" in result:
-        found = ", ".join(f"{int(one)} {one['precision'].item()}" for one in result["alike"])
-        lines.append(f"of these {result.sizes['document']} an index of quantised vectors finds: {found}")
+        counts = ", ".join(f"{int(one)} {one['precision'].item()}" for one in result["alike"])
+        lines.append(f"of these {result.sizes['document']} an index of quantised vectors finds: {counts}")
     units, every = (statistics.words(frame) for frame in (statistics.table(result), statistics.pairs(result)))
     for number in result["input"].values.tolist()[: 2 if "ranked" in result else 1]:
         of_pairs, of_units = (
