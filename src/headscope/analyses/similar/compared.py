@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import xarray as xr
-from torch import Tensor
 
 from headscope.analyses.similar.heed import heeded
-from headscope.analyses.similar.reader import TextReader
+from headscope.analyses.similar.reader import TextReader, of_both, unhidden
 from headscope.analyses.similar.statistics import NEAR
 from headscope.corpora import Corpus
 from headscope.errors import InputError
@@ -29,12 +28,22 @@ def compared(
         )
     made: dict[str, Any] = {"interaction": ("pair", [])}
     for measured, readers in zip(NEAR, every, strict=False):
-        vectors: list[list[Tensor]] = []
-        for reader, name, texts in zip(readers, "ab", (a, b), strict=True):
-            some = {text: f"{name}[{n}]" for n, text in reversed([*enumerate(texts)])}
-            of = dict(zip(some, reader.vectors([reader.text(*one) for one in some.items()]), strict=True))
-            vectors.append([of[text] for text in texts])
-        near = [float(readers[0].near(one[None], other[None])) for one, other in zip(*vectors, strict=True)]
+        some = [
+            {text: f"{name}[{n}]" for n, text in reversed([*enumerate(texts)])}
+            for name, texts in zip("ab", (a, b), strict=True)
+        ]
+        read = [
+            unhidden([reader.text(*one) for one in texts.items()])
+            for reader, texts in zip(readers, some, strict=True)
+        ]
+        of_a, of_b = (
+            dict(zip(texts, vectors, strict=True))
+            for texts, vectors in zip(some, of_both(readers, read), strict=True)
+        )
+        near = [
+            float(readers[0].near(of_a[one][None], of_b[other][None]))
+            for one, other in zip(a, b, strict=True)
+        ]
         made[measured] = ("input", near)
     coords: dict[str, Any] = {
         "label": ("input", list(labels or ["pair"] * len(a))),

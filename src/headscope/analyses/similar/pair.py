@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from headscope.analyses.similar.reader import ReadText, TextReader, direction
+from headscope.analyses.similar.reader import ReadText, TextReader, direction, of_both
 from headscope.analyses.similar.statistics import OTHER, passing
 from headscope.analyses.why.spans import Prompt
 from headscope.analyses.why.statistics import agreement
@@ -78,10 +78,8 @@ class TextPair:
             made["ab"[side]] = [*figures, deleted[-1]]
             for unit in np.flatnonzero(bar.any(1 - side)).tolist():
                 hidden[side] |= one.units[unit].tokens
-        left = [
-            reader.without([(one.prompt.tokens, row)])
-            for reader, one, row in zip(self.readers, self.sides, hidden, strict=True)
-        ]
+        rows = [[(one.prompt.tokens, row)] for one, row in zip(self.sides, hidden, strict=True)]
+        left = of_both(self.readers, rows)
         unrelated = [one[0, 0] for some in self.others for one, _ in some]
         ranks = [agreement(np.concatenate([made[side][0] for side in "ab"]), np.concatenate(deleted))]
         made["input"] = [

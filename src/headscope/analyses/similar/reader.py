@@ -208,7 +208,7 @@ class TextReader:
 
     def vectors(self, prompts: Sequence[Prompt]) -> Tensor:
         """The vector of each text."""
-        return self.without([(one.tokens, np.zeros(len(one.tokens), np.bool_)) for one in prompts])
+        return self.without(unhidden(prompts))
 
     def without(self, inputs: Sequence[tuple[Tokens, Any]], *, delete: bool = False) -> Tensor:
         """The vectors of tokens where some are hidden from all others and not pooled, or are not there."""
@@ -257,6 +257,22 @@ class TextReader:
             return together(near)
         of_a, of_b = (np.array([unit.tokens for unit in one.units], float) for one in (a, b))
         return of_a @ terms.numpy()[: of_a.shape[1], : of_b.shape[1]] @ of_b.T
+
+
+def unhidden(prompts: Sequence[Prompt]) -> list[tuple[Tokens, Any]]:
+    """Texts of which no token is hidden."""
+    return [(one.tokens, np.zeros(len(one.tokens), np.bool_)) for one in prompts]
+
+
+def of_both(
+    readers: Sequence[TextReader], inputs: Sequence[Sequence[tuple[Tokens, Any]]]
+) -> Sequence[Tensor]:
+    """The vectors of A and of B, of tokens of which some are hidden: in one run where one model reads both alike."""
+    a, b = readers
+    alike = type(a) is type(b) is TextReader and a.embedder.model is b.embedder.model
+    if alike and a.embedder.vectors == "text" and a.embedder.pools_prompt:
+        return torch.split(a.without([*inputs[0], *inputs[1]]), [*map(len, inputs)])
+    return [reader.without(some) for reader, some in zip(readers, inputs, strict=True)]
 
 
 def together(near: Floats) -> Floats:

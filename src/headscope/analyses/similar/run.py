@@ -9,13 +9,12 @@ from typing import Any, cast
 
 import numpy as np
 import xarray as xr
-from torch import Tensor
 
 from headscope.analyses.result import returns_result
 from headscope.analyses.similar.compared import compared
 from headscope.analyses.similar.kept import kept, quantised
 from headscope.analyses.similar.pair import TextPair
-from headscope.analyses.similar.reader import TextReader
+from headscope.analyses.similar.reader import TextReader, of_both, unhidden
 from headscope.analyses.similar.readers import reader_of
 from headscope.analyses.similar.statistics import THROUGH
 from headscope.analyses.why.spans import Prompt, Spans
@@ -198,20 +197,20 @@ def _explained(
 ) -> tuple[xr.Dataset, int]:
     """What makes a text near another, or the first two of several; and how many unrelated texts stood beside each."""
     query = readers[0].text(a, "a")
-    query_vector, reader = readers[0].vectors([query]), readers[1]
+    reader = readers[1]
 
     def text(place: int) -> Prompt:
         return reader.text(documents[place], f"b[{place}]" if several else "b")
 
-    def make() -> Tensor:
-        return reader.vectors([text(place) for place in range(len(documents))])
+    def every() -> list[Prompt]:
+        return [text(place) for place in range(len(documents))]
 
     if keep is None:
-        vectors = make()
+        query_vector, vectors = of_both(readers, [unhidden([query]), unhidden(every())])
     else:
         reader.progress = True
         key = [identity(reader.embedder.model, "similar", ""), reader.about, *documents]
-        vectors = kept(keep, key, make)
+        query_vector, vectors = readers[0].vectors([query]), kept(keep, key, lambda: reader.vectors(every()))
     near = readers[0].near(query_vector, vectors)[0]
     ranked: list[int] = cast("Any", near.argsort(descending=True, stable=True)[:show]).tolist()
     pairs = [
