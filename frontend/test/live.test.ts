@@ -142,5 +142,6 @@ test("what became of the answer is said of what was followed, and of two models 
   expect(outcome(["all hide >0-1"], [before, says([1, " Italy", 0.2])], pieces)).toBe(
     "Without “Paris is” “Italy” goes from 48% to 20%.",
   );
+  expect(outcome(["all hide >0"], [before, after], ["[CLS]", ...pieces])).toContain("Without “[CLS]” ");
   expect(outcome(["L1H0 mean"], [before], pieces)).toBe("With L1H0 mean, in both models.");
 });

@@ -20,7 +20,8 @@ const OFF = / off$/;
 function taken(change: string, pieces: readonly string[]): string | null {
   if (OFF.test(change)) return change.replace(OFF, "");
   const [, first, last = first] = /^all hide >(\d+)(?:-(\d+))?$/.exec(change) ?? [];
-  return first === undefined ? null : `“${label(pieces.slice(Number(first), Number(last) + 1), 32)}”`;
+  const tokens = pieces.slice(Number(first), Number(last) + 1);
+  return first === undefined ? null : `“${label(tokens, 32, tokens.join(" "))}”`;
 }
 
 /** What the model says; `apart`: the name of how near two texts are that are read apart. */

@@ -167,14 +167,14 @@ export function shortened(text: string, limit = 48): string {
 }
 
 /** A few words of an input, to name it in a list. */
-export function label(pieces: readonly string[], limit = 48): string {
+export function label(pieces: readonly string[], limit = 48, none = "(no text)"): string {
   const words = pieces
     .filter((raw) => !/^(\[CLS\]|\[SEP\]|<s>|<\/s>|<\|[^|]*\|>|<bos>|<eos>|\[PAD\]|<pad>)$/.test(raw))
     .map((raw) => piece(raw))
     .map(({ mark, text }) => (mark === "##" ? text : ` ${text}`))
     .join("")
     .trim();
-  return shortened(words || "(no text)", limit);
+  return shortened(words || none, limit);
 }
 
 export const clamp = (x: number, low: number, high: number): number => Math.min(high, Math.max(low, x));
