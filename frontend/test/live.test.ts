@@ -143,5 +143,9 @@ test("what became of the answer is said of what was followed, and of two models 
     "Without “Paris is” “Italy” goes from 48% to 20%.",
   );
   expect(outcome(["all hide >0"], [before, after], ["[CLS]", ...pieces])).toContain("Without “[CLS]” ");
+  const near = (number: number) => ({ ...(before as object), kind: "cosine", number }) as never;
+  expect(outcome(["all hide >1"], [near(0.5), near(0.4)], pieces, "cosine")).toBe(
+    "With all hide >1 the cosine goes from 0.500 to 0.400.",
+  );
   expect(outcome(["L1H0 mean"], [before], pieces)).toBe("With L1H0 mean, in both models.");
 });

@@ -17,11 +17,12 @@ interface StoryOwner {
 const OFF = / off$/;
 
 // What a change takes away: a head, a layer, or tokens; nothing where it does something else.
-function taken(change: string, pieces: readonly string[]): string | null {
+function taken(change: string, pieces: readonly string[] | null): string | null {
   if (OFF.test(change)) return change.replace(OFF, "");
   const [, first, last = first] = /^all hide >(\d+)(?:-(\d+))?$/.exec(change) ?? [];
+  if (first === undefined || !pieces) return null;
   const tokens = pieces.slice(Number(first), Number(last) + 1);
-  return first === undefined ? null : `“${label(tokens, 32, tokens.join(" "))}”`;
+  return `“${label(tokens, 32, tokens.join(" "))}”`;
 }
 
 /** What the model says; `apart`: the name of how near two texts are that are read apart. */
@@ -45,7 +46,8 @@ export function outcome(
   pieces: readonly string[],
   apart: string | null = null,
 ): string {
-  const without = changes.map((change) => taken(change, pieces));
+  // Two texts read apart have other tokens at the same places.
+  const without = changes.map((change) => taken(change, apart ? null : pieces));
   const how = without.every(Boolean) ? `Without ${without.join(", ")}` : `With ${changes.join(", ")}`;
   if (!first || !last) return `${how}, in both models.`;
   if (first.kind === "cosine")
