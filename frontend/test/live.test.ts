@@ -147,5 +147,6 @@ test("what became of the answer is said of what was followed, and of two models 
   expect(outcome(["all hide >1"], [near(0.5), near(0.4)], pieces, "cosine")).toBe(
     "With all hide >1 the cosine goes from 0.500 to 0.400.",
   );
+  expect(outcome(["all scale >0-1 2.0"], [before, after], pieces)).toMatch(/^With the odds of “.+ .+” × 2 “/);
   expect(outcome(["L1H0 mean"], [before], pieces)).toBe("With L1H0 mean, in both models.");
 });

@@ -16,6 +16,9 @@ const TEXTS = [
   "L4 hide 3>",
   "L4H2 temperature 0.5",
   "all temperature 2.0",
+  "L4H2 scale 3>5 0.5",
+  "all scale >1-3 2.0",
+  "L4 scale 3> 2.0",
 ];
 
 test("a change is written as it is read", () => {
@@ -37,10 +40,14 @@ test("what is no change says what is expected", () => {
     "L4 temperature",
     "L4 temperature x",
     "L4H2 mute",
+    "L4 scale >3",
+    "L4 scale > 3",
+    "L4 scale 2",
   ]) {
     expect(() => parse(text), text).toThrow(`found '${text}'`);
   }
   expect(() => parse("L4 hide >3-2")).toThrow("keys from the first to the last, found 3 to 2");
+  expect(() => parse("L4 scale >3 0")).toThrow("expected a scale above 0, found 0");
   expect(() => parse("L4 temperature -1")).toThrow("expected a temperature above 0, found -1");
 });
 
@@ -65,6 +72,8 @@ test("changes of three causal tokens, on paper", () => {
   expect(after("all hide >0")).toEqual([0, 0, 0, 0, 1, 0, 0, 0.5, 0.5]);
   expect(after("all hide 2>0-1")).toEqual([1, 0, 0, 0.25, 0.75, 0, 0, 0, 1]);
   expect(after("all hide 1>")).toEqual([1, 0, 0, 0, 0, 0, 0.5, 0.25, 0.25]);
+  expect(after("all scale >1-2 2")).toEqual([1, 0, 0, 0.1429, 0.8571, 0, 0.3333, 0.3333, 0.3333]);
+  expect(after("all scale 2>0 0.5")).toEqual([1, 0, 0, 0.25, 0.75, 0, 0.3333, 0.3333, 0.3333]);
   expect(after("all temperature 0.5").slice(3)).toEqual([0.1, 0.9, 0, 0.6667, 0.1667, 0.1667]);
 });
 

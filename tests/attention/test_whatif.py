@@ -54,8 +54,11 @@ def by_hand(deed: str, weights: np.ndarray, value: float, seen: np.ndarray) -> n
     if deed == "temperature":
         power, rest = weights ** (1 / value), np.where(sink > 1e-5, sink, 0) ** (1 / value)
         return power / (power.sum(-1, keepdims=True) + np.where(sink > 1e-5, rest, 0))
-    left = weights.copy()  # hide 3>2
-    left[3, 2] = 0
+    left = weights.copy()  # hide 3>2, scale >1-2
+    if deed == "scale":
+        left[:, 1:3] *= value
+    else:
+        left[3, 2] = 0
     whole = left.sum(-1, keepdims=True) + np.where(sink > 1e-5, sink, 0)
     return left / whole
 
@@ -63,7 +66,17 @@ def by_hand(deed: str, weights: np.ndarray, value: float, seen: np.ndarray) -> n
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize(
-    "text", ["off", "mean", "uniform", "previous", "temperature 0.5", "temperature 3.0", "hide 3>2"]
+    "text",
+    [
+        "off",
+        "mean",
+        "uniform",
+        "previous",
+        "temperature 0.5",
+        "temperature 3.0",
+        "hide 3>2",
+        "scale >1-2 2.5",
+    ],
 )
 def test_a_changed_head_is_what_plain_arrays_give(name: str, text: str) -> None:
     model, inputs = model_of(name)
@@ -71,7 +84,9 @@ def test_a_changed_head_is_what_plain_arrays_give(name: str, text: str) -> None:
     after = maps(model, inputs, f"L{LAYER}H{HEAD} {text}")
     seen = before[HEAD] > 0
     deed, _, value = text.partition(" ")
-    expected = by_hand(deed, before[HEAD], float(value) if deed == "temperature" else 0.0, seen)
+    expected = by_hand(
+        deed, before[HEAD], 0.0 if deed == "hide" else float(value.split()[-1] if value else 0), seen
+    )
     assert_allclose(after[HEAD], expected, atol=2e-6)
     others = [head for head in range(len(before)) if head != HEAD]
     assert_allclose(after[others], before[others], atol=1e-6)
@@ -81,6 +96,28 @@ def test_a_changed_head_is_what_plain_arrays_give(name: str, text: str) -> None:
 def logits(model: Model, ids: torch.Tensor) -> torch.Tensor:
     with torch.no_grad():
         return model.module(ids).logits
+
+
+@pytest.mark.parametrize(
+    ("text", "rows", "factor"), [("all scale >2-4 2.0", slice(None), 2.0), ("all scale 5>2-4 0.25", 5, 0.25)]
+)
+def test_scaled_weights_are_those_of_a_logarithm_added_to_the_scores(
+    text: str, rows: Any, factor: float
+) -> None:
+    torch.manual_seed(0)
+    size = {"n_embd": 32, "n_layer": 3, "n_head": 4, "n_positions": 16, "attn_implementation": "eager"}
+    module = (
+        sharpen(transformers.GPT2LMHeadModel(transformers.GPT2Config(vocab_size=50, **size))).double().eval()
+    )
+    bias = torch.full((6, 6), -torch.inf, dtype=torch.float64).triu(1)
+    bias[rows, 2:5] += np.log(factor)
+    with torch.no_grad():
+        expected = module(IDS, attention_mask=bias[None, None]).logits
+        plain = module(IDS).logits
+    with hs.edit(model := hs.load(module), text):
+        found = logits(model, IDS)
+    assert_allclose(found, expected, rtol=0, atol=1e-12)
+    assert (plain - expected).abs().max() > 1e-3
 
 
 @pytest.fixture(scope="module")
@@ -155,13 +192,20 @@ def test_while_a_model_writes(llama: Model, kind: str) -> None:
         key=st.integers(0, 9999),
         last=st.none() | st.integers(9999, 12000),
     )
+    | st.builds(
+        hs.WhatIf,
+        st.just("scale"),
+        query=st.integers(0, 9999),
+        key=st.none() | st.integers(0, 9999),
+        value=st.floats(1e-6, 1e6),
+    )
 )
 def test_its_text_says_all_of_it(change: hs.WhatIf) -> None:
     assert hs.WhatIf.parse(str(change)) == change
     assert hs.WhatIf.parse(f"  {str(change).upper().replace('>', ' > ')} ") == change
 
 
-@pytest.mark.parametrize("text", ["L9H0 off", "L9 uniform", "all hide >80"])
+@pytest.mark.parametrize("text", ["L9H0 off", "L9 uniform", "all hide >80", "all scale >80 2.0"])
 def test_what_was_not_met_is_said(llama: Model, text: str) -> None:
     with pytest.raises(InputError, match=f"{text}: this model has no such head"), hs.edit(llama, text):
         logits(llama, IDS)
@@ -192,7 +236,9 @@ def test_a_change_holds_in_every_batch_of_a_corpus(family: Any) -> None:
     assert_allclose(found["entropy"].sel(layer=1, head=2), np.log(rows).mean(), rtol=1e-5)
 
 
-@pytest.mark.parametrize("text", ["all hide >1", "L0H1 hide 3>2", "L1 hide 3>", "L0 previous"])
+@pytest.mark.parametrize(
+    "text", ["all hide >1", "all scale >1 3.0", "L0H1 hide 3>2", "L1 hide 3>", "L0 previous"]
+)
 def test_places_are_counted_without_padding(llama: Model, text: str) -> None:
     """A row alone, with padding to its left, and with padding to its left and within."""
     alone = {"input_ids": torch.tensor([[5, 6, 7, 8, 9]])}

@@ -27,7 +27,7 @@ from tests.helpers.standalone_models import FAMILIES, MARKUP, PAIR, READ_FIRST, 
 
 CHANGES = [
     "L1H2 off", "L0 mean", "L0H1 uniform", "all previous", "L1 hide 3>1", "all hide >0", "L0H0 hide 2>",
-    "L1H1 temperature 0.5", "all temperature 2.0",
+    "L1H1 temperature 0.5", "all temperature 2.0", "L0 scale 3> 0.5", "all scale >1-2 2.0",
 ]  # fmt: skip
 EACH_CHANGE = ("BERT", "Gemma 3")
 """Families whose pages make every change alone: one that sees all, one that sees a window of what was."""
@@ -304,6 +304,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"changes": ["L0H9 off"]}, "L0H9 off: no head 9 in layer 0; it has 4"),
     ({"changes": ["nonsense"]}, "what if: expected 'L4H2 off'"),
     ({"changes": ["L0 temperature 0"]}, "what if: expected a temperature above 0, found 0"),
+    ({"changes": ["all scale >1 0"]}, "what if: expected a scale above 0, found 0"),
 ]  # fmt: skip
 
 
@@ -412,6 +413,15 @@ def test_a_text_is_shaded_as_soon_as_the_model_is_awake(standalone: Any, page_of
     page.locator(".why summary").click()
     page.get_by_role("button", name="Shade the text").click()
     page.wait_for_selector(".why .sources")
+    page.locator(".why .detail li button").first.click()
+    page.get_by_role("button", name="Look at it twice as much").click()
+    page.wait_for_selector(".changes li")
+    assert page.locator(".changes code").inner_text().startswith("all scale >")
+    page.wait_for_function(
+        "() => document.querySelector('.story p').textContent.startsWith('With the odds of “')"
+    )
+    page.get_by_role("button", name="Look at it as before").click()
+    page.wait_for_selector(".changes li", state="detached")
 
 
 PRESS = """([selector, name, place]) => {

@@ -22,7 +22,7 @@ interface Offer {
 }
 
 const FORMS =
-  "L4H2 off · L4 off · L4H2 mean · L4H2 uniform · L4H2 previous · L4H2 hide 3>5 · all hide >0 · L4H2 temperature 0.5";
+  "L4H2 off · L4 off · L4H2 mean · L4H2 uniform · L4H2 previous · L4H2 hide 3>5 · all hide >0 · L4H2 temperature 0.5 · all scale >3-9 2.0";
 
 export class ChangesBox {
   readonly root = h("details.whatif", { "aria-label": "What if" });
@@ -146,6 +146,11 @@ export class ChangesBox {
           change: `${name} hide ${to}`,
         });
         found.push({ text: `hide ${which} from all`, title: "No query of any head sees it", change: `all hide ${to}` });
+        found.push({
+          text: `look at ${which} twice as much`,
+          title: "In every head each query's odds of it are doubled",
+          change: `all scale ${to} 2.0`,
+        });
       }
       if (side === "from")
         found.push({

@@ -16,13 +16,28 @@ interface StoryOwner {
 
 const OFF = / off$/;
 
+// The tokens that a change concerns in all heads, and by how much they are scaled; null where it does something else.
+function tokens(
+  change: string,
+  pieces: readonly string[] | null,
+): { readonly text: string; readonly by: string } | null {
+  const [, first, last = first, by = ""] = /^all (?:hide|scale) >(\d+)(?:-(\d+))?(?: (\S+))?$/.exec(change) ?? [];
+  if (first === undefined || !pieces) return null;
+  const some = pieces.slice(Number(first), Number(last) + 1);
+  return { text: `“${label(some, 32, some.join(" "))}”`, by };
+}
+
 // What a change takes away: a head, a layer, or tokens; nothing where it does something else.
 function taken(change: string, pieces: readonly string[] | null): string | null {
   if (OFF.test(change)) return change.replace(OFF, "");
-  const [, first, last = first] = /^all hide >(\d+)(?:-(\d+))?$/.exec(change) ?? [];
-  if (first === undefined || !pieces) return null;
-  const tokens = pieces.slice(Number(first), Number(last) + 1);
-  return `“${label(tokens, 32, tokens.join(" "))}”`;
+  const found = tokens(change, pieces);
+  return found && !found.by ? found.text : null;
+}
+
+// What is done to tokens that are looked at more, or less.
+function scaled(change: string, pieces: readonly string[] | null): string {
+  const found = tokens(change, pieces);
+  return found?.by ? `the odds of ${found.text} × ${Number(found.by)}` : change;
 }
 
 /** What the model says; `apart`: the name of how near two texts are that are read apart. */
@@ -47,8 +62,11 @@ export function outcome(
   apart: string | null = null,
 ): string {
   // Two texts read apart have other tokens at the same places.
-  const without = changes.map((change) => taken(change, apart ? null : pieces));
-  const how = without.every(Boolean) ? `Without ${without.join(", ")}` : `With ${changes.join(", ")}`;
+  const own = apart ? null : pieces;
+  const without = changes.map((change) => taken(change, own));
+  const how = without.every(Boolean)
+    ? `Without ${without.join(", ")}`
+    : `With ${changes.map((change) => scaled(change, own)).join(", ")}`;
   if (!first || !last) return `${how}, in both models.`;
   if (first.kind === "cosine")
     return `${how} the ${apart ?? "cosine"} goes from ${figure(first.number!)} to ${figure(last.number!)}.`;

@@ -24,11 +24,8 @@ interface WhyOwner {
   toggle(change: string): void;
 }
 
-/** No later token sees a span: as a change of attention. */
-const struck = ({ first, last }: { first: number; last: number }): string =>
-  `all hide >${first}${last > first ? `-${last}` : ""}`;
-
-const ABOUT = "The text, shaded by what the answer loses without each part. Strike a part out and see.";
+const ABOUT =
+  "The text, shaded by what the answer loses without each part. Strike a part out, or have it looked at twice as much.";
 
 const CARRY = "The heads through which the two words that matter most reach the vector of their text";
 
@@ -101,7 +98,7 @@ export class WhyBox {
 
   /** The changes that are made. */
   changes(changes: readonly string[]): void {
-    if (this.shown instanceof Sources) this.shown.strike((span) => changes.includes(struck(span)));
+    if (this.shown instanceof Sources) this.shown.made(changes);
   }
 
   private async ask(going: () => boolean, heads: boolean): Promise<void> {
@@ -119,7 +116,7 @@ export class WhyBox {
     this.shown = new Sources(payload, {
       open: (head, { first }) => this.owner.open(head, first),
       shaded: (prompt) => this.owner.shade(prompt),
-      strike: (span) => this.owner.toggle(struck(span)),
+      toggle: (change) => this.owner.toggle(change),
     });
     this.place.replaceChildren(this.shown.root);
   }

@@ -25,11 +25,19 @@ import { answered, h, listen, modified, s } from "./dom";
 interface SourcesHost {
   /** Open a head where the span outlined is; where it is not there, heads are names. */
   open?(head: CarrierInfo, span: SourceInfo): void;
-  /** Have the model read the prompt without a span. */
-  strike?(span: SourceInfo): void;
+  /** Make a change of what the model sees of the prompt, or take it back. */
+  toggle?(change: string): void;
   /** The prompt is shaded otherwise. */
   shaded?(prompt: Element): void;
 }
+
+/** What can be done to a span, how it is taken back, and the change of attention that it is. */
+const DEEDS: readonly (readonly [string, string, (places: string) => string])[] = [
+  ["Strike it out", "Put it back", (places) => `all hide >${places}`],
+  ["Look at it twice as much", "Look at it as before", (places) => `all scale >${places} 2.0`],
+];
+const STRIKE = DEEDS[0]![2];
+const places = ({ first, last }: SourceInfo): string => `${first}${last > first ? `-${last}` : ""}`;
 
 export class Sources {
   readonly root = h("section.sources", { "aria-label": "Sources of the answer" });
@@ -43,7 +51,7 @@ export class Sources {
   /** What stands for each span and each statement. */
   private spans = new Map<number, Element[]>();
   private readonly statements = new Map<number, Element>();
-  private struck: (span: SourceInfo) => boolean = () => false;
+  private changes: readonly string[] = [];
   private hovered: { span?: number; statement?: number } = {};
 
   constructor(
@@ -80,9 +88,9 @@ export class Sources {
     listen(this.root, { click: ({ target }) => this.press(target), keydown: (event) => this.key(event) });
   }
 
-  /** Tell which spans are struck out. */
-  strike(struck: (span: SourceInfo) => boolean): void {
-    this.struck = struck;
+  /** Tell which changes are made. */
+  made(changes: readonly string[]): void {
+    this.changes = changes;
     this.shade();
     this.tell();
   }
@@ -159,7 +167,7 @@ export class Sources {
     for (const [place, elements] of this.spans) {
       const x = value(payload, shown, place);
       const lit = shown.statement !== null && hangs(payload, shown.statement, place);
-      const marks = { lit, none: x === null, struck: this.struck(payload.spans[place]!) };
+      const marks = { lit, none: x === null, struck: this.changes.includes(STRIKE(places(payload.spans[place]!))) };
       for (const element of elements) paint(element, shade(x, most), place === state.span, marks);
     }
     const shades = span === null ? [] : lost(payload, span);
@@ -200,10 +208,14 @@ export class Sources {
       ...told(payload, place).map((line) => h("p", line)),
       ...(heads.length > 0 ? [h("h3", "Through these heads (estimate)"), h("ul", ...heads)] : []),
       ...(span.without ? [h("h3", "Without it the model writes"), h("blockquote", { dir: "auto" }, span.without)] : []),
-      ...(host.strike
-        ? [h("button.link", { onclick: () => host.strike!(span) }, this.struck(span) ? "Put it back" : "Strike it out")]
-        : []),
+      host.toggle ? h("div.row", ...DEEDS.map((deed) => this.deed(span, ...deed))) : "",
     );
+  }
+
+  private deed(span: SourceInfo, does: string, undoes: string, of: (places: string) => string): HTMLElement {
+    const change = of(places(span));
+    const text = this.changes.includes(change) ? undoes : does;
+    return h("button.link", { onclick: () => this.host.toggle!(change) }, text);
   }
 
   private go(span: number): void {

@@ -20,9 +20,9 @@ from headscope.core.validation import validated
 from headscope.errors import InputError
 from headscope.models.model import Model
 
-Deed = Literal["off", "mean", "uniform", "previous", "hide", "temperature"]
+Deed = Literal["off", "mean", "uniform", "previous", "hide", "temperature", "scale"]
 
-_DEEDS = "off, mean, uniform, previous, hide, temperature"
+_DEEDS = "off, mean, uniform, previous, hide, temperature, scale"
 _TEXT = re.compile(
     r"(?:(?P<all>all)|L(?P<layer>\d+)(?:H(?P<head>\d+))?)\s+(?P<deed>[a-z]+)(?:\s+(?P<rest>.+))?",
     re.IGNORECASE,
@@ -42,19 +42,22 @@ class WhatIf:
     ``L4H2 hide 3>5``       query 3 does not see key 5; ``all hide >0``: no query of any head sees key 0;
                             ``all hide >3-9`` nor keys 3 to 9; ``L4 hide 3>``: query 3 sees nothing in that layer
     ``L4H2 temperature .5`` what softmax is taken of, divided by .5: sharper; above 1: flatter
+    ``L4H2 scale >3-9 2``   what each query gives keys 3 to 9, times 2 before the row is made to sum to 1 again: twice
+                            their odds; ``L4H2 scale 5>3 .5``: half of what query 5 gives key 3
     ======================= ============================================================================================
 
     After `mean`, `uniform` and `previous` a row has the sum that it had: what a learned sink takes, it still takes.
     After `hide` softmax is taken of what is left, as in an attention knockout (Geva et al. 2023, section 4); a query
-    that sees no key gives no weight.
+    that sees no key gives no weight. `scale` adds the logarithm of its factor to what softmax is taken of, as attention
+    steering does (PASTA, Zhang et al. 2024, "Tell your model where to attend").
 
     Attributes:
         deed: what is done.
         layer: by the model's own index; None: every layer.
         head: None: every head of the layer.
-        query, key: of `hide`: places of tokens from 0; None: every.
-        last: of `hide`: the last of several keys, of which `key` is the first; None: there is one.
-        value: of `temperature`.
+        query, key: of `hide` and `scale`: places of tokens from 0; None: every.
+        last: of both: the last of several keys, of which `key` is the first; None: there is one.
+        value: of `temperature` and `scale`.
 
     Raises `InputError` for what is no such change.
 
@@ -74,22 +77,26 @@ class WhatIf:
     def __post_init__(self) -> None:
         if self.deed not in _DEEDS.split(", "):
             raise InputError(f"what if: expected one of {_DEEDS}, found {self.deed!r}")
-        hides, placed = self.deed == "hide", (self.query, self.key) != (None, None)
+        places, placed = self.deed in ("hide", "scale"), (self.query, self.key) != (None, None)
+        valued = self.deed in ("temperature", "scale")
         for wrong, expected in (
             (self.head is not None and self.layer is None, f"a layer for head {self.head}, found none"),
-            (placed and not hides, f"query and key of hide alone, found them of {self.deed}"),
-            (hides and not placed, "what hide hides, such as 'all hide >0', found nothing"),
+            (placed and not places, f"query and key of hide and scale alone, found them of {self.deed}"),
+            (
+                places and not placed,
+                f"what to {self.deed}, such as 'all {self.deed} >0{' 2.0' * valued}', found nothing",
+            ),
             (
                 self.last is not None and (self.key is None or self.last < self.key),
                 f"keys from the first to the last, found {self.key} to {self.last}",
             ),
             (
-                (self.deed == "temperature") != (self.value is not None),
-                f"a value of temperature alone, found {self.value} of {self.deed}",
+                valued != (self.value is not None),
+                f"a value of temperature and scale alone, found {self.value} of {self.deed}",
             ),
             (
                 self.value is not None and not 0 < self.value < float("inf"),
-                f"a temperature above 0, found {self.value or 0:g}",
+                f"a {self.deed} above 0, found {self.value or 0:g}",
             ),
         ):
             if wrong:
@@ -104,23 +111,24 @@ class WhatIf:
             _unreadable(text)
         deed, rest = match["deed"].lower(), (match["rest"] or "").strip()
         layer, head = (None if match[name] is None else int(match[name]) for name in ("layer", "head"))
-        if deed == "hide":
-            pair = _PAIR.fullmatch(rest)
+        places, value = rest, None
+        if deed in ("temperature", "scale"):
+            places, _, number = rest.rpartition(" ")
+            try:
+                value = float(number)
+            except ValueError:
+                _unreadable(text)
+        if deed in ("hide", "scale"):
+            pair = _PAIR.fullmatch(places.strip())
             if pair is None:
                 _unreadable(text)
             query, key, last = (
                 None if pair[name] is None else int(pair[name]) for name in ("query", "key", "last")
             )
-            return cls("hide", layer, head, query, key, last=last)
-        if deed == "temperature":
-            try:
-                value = float(rest)
-            except ValueError:
-                _unreadable(text)
-            return cls("temperature", layer, head, value=value)
-        if rest or deed not in ("off", "mean", "uniform", "previous"):
+            return cls(deed, layer, head, query, key, value, last)
+        if places or deed not in ("off", "mean", "uniform", "previous", "temperature"):
             _unreadable(text)
-        return cls(deed, layer, head)
+        return cls(deed, layer, head, value=value)
 
     def __str__(self) -> str:
         where = (
@@ -128,7 +136,7 @@ class WhatIf:
         )
         places = [("" if place is None else str(place)) for place in (self.query, self.key)]
         several = "" if self.last is None else f"-{self.last}"
-        rest = f" {'>'.join(places)}{several}" if self.deed == "hide" else ""
+        rest = f" {'>'.join(places)}{several}" if self.deed in ("hide", "scale") else ""
         return f"{where} {self.deed}{rest}" + ("" if self.value is None else f" {self.value!r}")
 
     def __call__(self, record: AttentionRecord) -> Tensor | None:
@@ -142,13 +150,15 @@ class WhatIf:
         if seen is None:
             return None
         weights = record.weights()
-        changed = record.seeing(seen).weights() if self.deed == "hide" else self._changed(record, weights)
+        changed = (
+            record.seeing(seen).weights() if self.deed == "hide" else self._changed(record, weights, seen)
+        )
         chosen = torch.zeros(heads, dtype=torch.bool, device=weights.device)
         chosen[slice(None) if self.head is None else self.head] = True
         return torch.where(chosen[:, None, None], changed.to(weights.dtype), weights)
 
     def _seen(self, record: AttentionRecord) -> Tensor | None:
-        """Which pairs are not hidden, ``[batch|1 1 query key]``; None where `hide` hides none."""
+        """Which pairs are not meant, ``[batch|1 1 query key]``; None where `hide` or `scale` means none."""
         rows, columns = _places(record)
         seen = torch.zeros_like(rows + columns, dtype=torch.bool)
         if self.query is not None:
@@ -156,19 +166,21 @@ class WhatIf:
         if self.key is not None:
             last = self.key if self.last is None else self.last
             seen = seen | (columns < self.key) | (columns > last)
-        return None if self.deed == "hide" and bool(seen.all()) else seen
+        return None if self.deed in ("hide", "scale") and bool(seen.all()) else seen
 
-    def _changed(self, record: AttentionRecord, weights: Tensor) -> Tensor:
+    def _changed(self, record: AttentionRecord, weights: Tensor, rest: Tensor) -> Tensor:
         there = record.sight().expand_as(weights)
         total = weights.sum(-1, keepdim=True)
         if self.deed == "off":
             return torch.zeros_like(weights)
-        if self.deed == "temperature":
-            assert self.value is not None
-            power = weights.double() ** (1 / self.value)
-            rest = torch.zeros_like(total) if record.sinks is None else (1.0 - total).clamp(min=0)
-            sums = power.sum(-1, keepdim=True) + rest.double() ** (1 / self.value)
-            return power / torch.where(sums > 0, sums, 1.0)
+        if self.value is not None:
+            sink = (torch.zeros_like(total) if record.sinks is None else (1.0 - total).clamp(min=0)).double()
+            if self.deed == "scale":
+                made = torch.where(rest, 1.0, self.value) * weights
+            else:
+                made, sink = weights.double() ** (1 / self.value), sink ** (1 / self.value)
+            sums = made.sum(-1, keepdim=True) + sink
+            return made / torch.where(sums > 0, sums, 1.0)
         if self.deed == "mean":
             pattern = (weights * there).sum(-2, keepdim=True) / there.sum(-2, keepdim=True).clamp(min=1)
             pattern = torch.where(there, pattern.expand_as(weights), 0.0)
@@ -212,8 +224,8 @@ def _without(places: Tensor, mask: Tensor | None, rows: int) -> Tensor:
 
 def _unreadable(text: str) -> NoReturn:
     raise InputError(
-        f"what if: expected 'L4H2 off', 'L4 uniform', 'L4H2 mean', 'L4H2 previous', 'L4H2 hide 3>5', 'all hide >0' or "
-        f"'L4H2 temperature 0.5', found {text[:60]!r}"
+        f"what if: expected 'L4H2 off', 'L4 uniform', 'L4H2 mean', 'L4H2 previous', 'L4H2 hide 3>5', 'all hide >0', "
+        f"'L4H2 temperature 0.5' or 'all scale >3-9 2.0', found {text[:60]!r}"
     )
 
 

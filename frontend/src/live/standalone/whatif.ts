@@ -2,7 +2,7 @@
 
 import { decimal } from "../../scene/format";
 
-type Deed = "off" | "mean" | "uniform" | "previous" | "hide" | "temperature";
+type Deed = "off" | "mean" | "uniform" | "previous" | "hide" | "temperature" | "scale";
 
 export interface Change {
   readonly deed: Deed;
@@ -31,30 +31,38 @@ export interface Pattern extends LayerMaps {
 }
 
 const TEXT =
-  /^(?:all|L(\d+)(?:H(\d+))?)\s+(?:(off|mean|uniform|previous)|temperature\s+(\S+)|hide\s+(\d+)?\s*>\s*(?:(\d+)(?:-(\d+))?)?)$/i;
+  /^(?:all|L(\d+)(?:H(\d+))?)\s+(?:(off|mean|uniform|previous)|temperature\s+(\S+)|hide\s+(\d+)?\s*>\s*(?:(\d+)(?:-(\d+))?)?|scale\s+(\d+)?\s*>\s*(?:(\d+)(?:-(\d+))?)?\s+(\S+))$/i;
 
 const number = (text: string | undefined): number | null => (text === undefined ? null : Number(text));
 
 /** The change that a text says. Throws for one that is none. */
 export function parse(text: string): Change {
-  const [found, layer, head, plain, given, ...places] = TEXT.exec(text.trim()) ?? [];
-  const deed = (plain?.toLowerCase() ?? (given ? "temperature" : "hide")) as Deed;
-  const [query, key, last] = places.map(number) as [number | null, number | null, number | null];
-  const value = number(given);
-  if (found === undefined || !Number.isFinite(value ?? 0) || (deed === "hide" && query === null && key === null))
+  const [found, layer, head, plain, given, ...rest] = TEXT.exec(text.trim()) ?? [];
+  const factor = rest.pop();
+  const deed = (plain?.toLowerCase() ?? (given ? "temperature" : factor ? "scale" : "hide")) as Deed;
+  const numbers = rest.map(number);
+  const [query, key, last] = [0, 1, 2].map((at) => numbers[at] ?? numbers[at + 3] ?? null) as [
+    number | null,
+    number | null,
+    number | null,
+  ];
+  const value = number(given ?? factor);
+  const placed = deed === "hide" || deed === "scale";
+  if (found === undefined || !Number.isFinite(value ?? 0) || (placed && query === null && key === null))
     throw new Error(
-      `what if: expected 'L4H2 off', 'L4 uniform', 'L4H2 mean', 'L4H2 previous', 'L4H2 hide 3>5', 'all hide >0' or 'L4H2 temperature 0.5', found '${text}'`,
+      `what if: expected 'L4H2 off', 'L4 uniform', 'L4H2 mean', 'L4H2 previous', 'L4H2 hide 3>5', 'all hide >0', 'L4H2 temperature 0.5' or 'all scale >3-9 2.0', found '${text}'`,
     );
   if (last !== null && last < key!)
     throw new Error(`what if: expected keys from the first to the last, found ${key} to ${last}`);
-  if (value !== null && value <= 0) throw new Error(`what if: expected a temperature above 0, found ${value}`);
+  if (value !== null && value <= 0) throw new Error(`what if: expected a ${deed} above 0, found ${value}`);
   return { layer: number(layer), head: number(head), deed, query, key, value, last };
 }
 
 /** The text that says a change. */
 export function write({ deed, layer, head, query, key, value, last }: Change): string {
   const where = layer === null ? "all" : `L${layer}${head === null ? "" : `H${head}`}`;
-  const rest = deed === "hide" ? ` ${query ?? ""}>${key ?? ""}${last === null ? "" : `-${last}`}` : "";
+  const rest =
+    deed === "hide" || deed === "scale" ? ` ${query ?? ""}>${key ?? ""}${last === null ? "" : `-${last}`}` : "";
   return `${where} ${deed}${rest}${value === null ? "" : ` ${Number.isInteger(value) ? decimal(value, 1) : value}`}`;
 }
 
@@ -90,6 +98,8 @@ function one(change: Change, pattern: Pattern, head: number, weights: Float32Arr
       const made = new Float64Array(tokens);
       if (change.deed === "temperature")
         for (let key = 0; key < tokens; key++) made[key] = row[key]! ** (1 / change.value!);
+      else if (change.deed === "scale")
+        for (let key = 0; key < tokens; key++) made[key] = row[key]! * (among(change, query, key) ? change.value! : 1);
       else if (mean) for (let key = 0; key < tokens; key++) made[key] = sees(query, key) ? mean[key]! : 0;
       else if (change.deed === "uniform") for (let key = 0; key < tokens; key++) made[key] = sees(query, key) ? 1 : 0;
       else {
@@ -98,11 +108,16 @@ function one(change: Change, pattern: Pattern, head: number, weights: Float32Arr
         if (sees(query, key)) made[key] = 1;
       }
       const whole = sum(made);
-      const factor = (change.deed === "temperature" ? 1 : total) / (whole > 0 ? whole : 1);
+      const factor = (change.value === null ? total : 1) / (whole > 0 ? whole : 1);
       for (let key = 0; key < tokens; key++) out[key] = made[key]! * factor;
     }
   }
 }
+
+// Whether a change means what a query gives a key.
+const among = (change: Change, query: number, key: number): boolean =>
+  (change.query ?? query) === query &&
+  (change.key === null || (key >= change.key && key <= (change.last ?? change.key)));
 
 // Of each key the mean of what those that see it give it.
 function columns(weights: Float32Array, tokens: number, sees: (query: number, key: number) => boolean): Float64Array {
@@ -127,11 +142,10 @@ function hide(
   out: Float32Array,
   sees: (query: number, key: number) => boolean,
 ): void {
-  const { key: first, part } = change;
+  const { part } = change;
   if (change.query !== null && change.query !== query) return;
   if (part?.tokens.has(query) && query !== part.reader) return;
-  const hidden = (key: number): boolean =>
-    part ? part.tokens.has(key) && key !== query : first === null || (key >= first && key <= (change.last ?? first));
+  const hidden = (key: number): boolean => (part ? part.tokens.has(key) && key !== query : among(change, query, key));
   const left = [...row.keys()].filter((key) => sees(query, key) && !hidden(key));
   out.fill(0);
   if (left.length === 0) return;
