@@ -58,7 +58,7 @@ class AskedVector(AskedPrompt):
         features = SimpleNamespace(last_hidden_state=states, hidden_states=output.hidden_states)
         seen = self.ready["attention_mask"].expand(len(states), -1)
         self.read[:] = features, seen
-        return self.embedder.pooled(features, seen, self.before)[:, None]
+        return self.embedder.pooled(features, seen, self.before)[:, None, : self.other.shape[-1]]
 
     def log_p(self, scores: Tensor) -> Tensor:
         """How near they are, ``[row 1]``."""
@@ -68,10 +68,10 @@ class AskedVector(AskedPrompt):
 
 def expected(
     embedder: Embedder, prompt: Prompt, units: Sequence[Source], other: Tensor, before: int
-) -> Floats:
-    """What the similarity loses without each unit, to first order by its keys, and as it is not pooled.
+) -> tuple[Tensor, Floats]:
+    """The vector of a text, and what its similarity loses without each unit, of one pass and its derivatives.
 
-    All are expected of one pass and its derivatives.
+    To first order by a unit's keys, and as it is not pooled.
     """
     asked, _, slopes = _asked(embedder, prompt, units, other, before)
     features, seen = asked.read
@@ -79,8 +79,8 @@ def expected(
         vectors = [
             embedder.pooled(features, seen * torch.as_tensor(~one.tokens).to(seen), before) for one in units
         ]
-        left = asked.log_p(torch.stack(vectors))[:, 0].cpu().numpy()
-    return np.nansum(by_head(slopes), (0, 1)) + float(slopes.log_p[0]) - left
+        left = asked.log_p(torch.stack(vectors)[..., : other.shape[-1]])[:, 0].cpu().numpy()
+    return slopes.scores[0].double().cpu(), np.nansum(by_head(slopes), (0, 1)) + float(slopes.log_p[0]) - left
 
 
 def _asked(
@@ -94,7 +94,7 @@ def _asked(
         model, prompt, ready, "class", rows, one, [""], [""], True, None, embedder, other[None], before
     )
     passes = Passes(asked, units)
-    return asked, passes, passes.slopes(torch.ones(1, 1, dtype=torch.float64))
+    return asked, passes, passes.slopes(torch.ones(1, 1, dtype=torch.float64), looks=False)
 
 
 def carriers(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from headscope.analyses.similar.reader import ReadText, TextReader, direction, of_both
+from headscope.analyses.similar.reader import ReadText, TextReader, direction
 from headscope.analyses.similar.statistics import OTHER, passing
 from headscope.analyses.why.spans import Prompt
 from headscope.analyses.why.statistics import agreement
@@ -29,13 +29,12 @@ class TextPair:
     """
 
     def __init__(
-        self, readers: Sequence[TextReader], prompts: Sequence[Prompt], wholes: Sequence[Tensor]
+        self, readers: Sequence[TextReader], prompts: Sequence[Prompt], of_a: Tensor, of_b: Tensor | None
     ) -> None:
         self.readers = readers
-        self.sides = [
-            reader.read([one], other, alone if reader.embedder.vectors == "text" else None)[0]
-            for reader, one, other, alone in zip(readers, prompts, wholes[::-1], wholes, strict=True)
-        ]
+        alone = readers[0].embedder.vectors == "text"
+        second = readers[1].read(prompts[1], of_a, of_b if alone else None)
+        self.sides = [readers[0].read(prompts[0], second.vectors[0], of_a), second]
         self.near, self.pairs = self._near(*self.sides)
         self.others: tuple[list[tuple[Floats, Floats]], list[tuple[Floats, Floats]]] = ([], [])
 
@@ -49,7 +48,8 @@ class TextPair:
         texts: list[list[ReadText]] = []
         for reader, one in ((of_b, b), (of_a, a)):
             some = [reader.text(text, "background") for text in alike(lines, one.prompt)]
-            texts.append(reader.read(some[::2]) + reader.apart(some[1::2], [()] * (len(some) // 2)))
+            cuts = [reader.cut_of(text) if place % 2 == 0 else [] for place, text in enumerate(some)]
+            texts.append(reader.apart(some, cuts))
         self.others = ([self._near(a, one) for one in texts[0]], [self._near(one, b) for one in texts[1]])
 
     def figures(self, *, delete: bool) -> dict[str, Any]:
@@ -78,8 +78,11 @@ class TextPair:
             made["ab"[side]] = [*figures, deleted[-1]]
             for unit in np.flatnonzero(bar.any(1 - side)).tolist():
                 hidden[side] |= one.units[unit].tokens
-        rows = [[(one.prompt.tokens, row)] for one, row in zip(self.sides, hidden, strict=True)]
-        left = of_both(self.readers, rows)
+        left = [
+            reader.without([(one.prompt.tokens, row)]) if known is None else known
+            for reader, one, row in zip(self.readers, self.sides, hidden, strict=True)
+            for known in [one.known(row)]
+        ]
         unrelated = [one[0, 0] for some in self.others for one, _ in some]
         ranks = [agreement(np.concatenate([made[side][0] for side in "ab"]), np.concatenate(deleted))]
         made["input"] = [

@@ -14,17 +14,20 @@ from torch.nn.utils.rnn import pad_sequence
 
 from headscope.analyses.similar.heads import CarryingHead, carriers, expected
 from headscope.analyses.similar.statistics import OTHER
-from headscope.analyses.why.given import read
 from headscope.analyses.why.spans import Prompt, Source, Spans, Stretch, cut
+from headscope.attention.generate import written_texts
 from headscope.attention.one import running
 from headscope.attention.recording import evaluating
-from headscope.core.arrays import Floats
+from headscope.core.arrays import Bools, Floats
 from headscope.core.tokens import Tokens
 from headscope.errors import InputError, RefusedError
 from headscope.models import Model
 from headscope.models.embedding import Embedder, embedder
 from headscope.models.model import uncached
 from headscope.runs.progress import bar_of
+
+PADDING = 32
+"""No text runs beside one that has more tokens than twice its own and so many."""
 
 FEW = 3
 """Of units in one another, those in so many of the largest are measured."""
@@ -44,6 +47,11 @@ class ReadText:
     prompt: Prompt
     units: Sequence[Source]
     vectors: Tensor
+
+    def known(self, hidden: Bools) -> Tensor | None:
+        """The vector without these tokens, where they are those of a unit."""
+        same = [place for place, unit in enumerate(self.units, 1) if (unit.tokens == hidden).all()]
+        return self.vectors[same[:1]] if same else None
 
 
 class TextReader:
@@ -98,59 +106,42 @@ class TextReader:
         if not isinstance(text, str) or not text.strip():
             raise InputError(f"{name}: expected a text, found {text!r:.60}")
         tokens, text = self.embedder.read(text, self.before), self.before + text
-        last = 0 if tokens.offsets is None else int(tokens.offsets.max())
-        if last and text[last:].strip():
+        tokenizer = self.embedder.model.tokenizer
+        texts = tokens.texts or written_texts(tokenizer, np.asarray(tokens.ids).tolist(), 0)
+        prompt = Prompt(tokens, texts, {"part": [Stretch(len(self.before), len("".join(texts)))]})
+        if tokens.texts and text[len(prompt.text) :].strip():
             self.cut.add(name)
-        prompt, _, _ = read(self.embedder.model, tokens, None, None, None, None, None)
-        first = len(self.before)
-        if tokens.offsets is not None:
-            ends = np.maximum.accumulate(tokens.offsets[:, 1]).tolist()
-            texts = [text[start:end] for start, end in zip([0, *ends], ends, strict=False)]
-            at = ends[-1]
-        else:
-            texts, at = prompt.texts, len(prompt.text)
-        return replace(prompt, texts=texts, parts={"part": [Stretch(first, at)]})
+        return prompt
 
-    def read(
-        self, prompts: Sequence[Prompt], near: Tensor | None = None, vector: Tensor | None = None
-    ) -> list[ReadText]:
-        """Each text whole, and without each of its units; `vector` is that of one text where it is known.
+    def read(self, prompt: Prompt, near: Tensor, vector: Tensor | None = None) -> ReadText:
+        """A text whole, and without each of its units; `vector` is that of the whole text where it is known.
 
         Of units in one another the smaller are read in those alone that change most how `near` a vector it is. Where
         there are more than `most`, those alone are read that are expected to change it most.
         """
-        cuts = [self.cut_of(prompt) for prompt in prompts]
-        first = [[unit for unit in units if unit.parent < 0] for units in cuts]
-        if near is not None and self.most and len(cuts[0]) > self.most:
-            self._single("most")
-            sizes = np.abs(expected(self.embedder, prompts[0], cuts[0], near, self._prompt))
-            of = {id(unit): -float(size) for unit, size in zip(cuts[0], sizes, strict=True)}
-        else:
-            of = None
-
-        def likely(units: list[Source]) -> list[Source]:
-            if of is None or not units:
-                return units
-            count = self.most if units[0].level == cuts[0][-1].level else FEW
-            kept = {*sorted((id(unit) for unit in units), key=of.__getitem__)[:count]}
-            self.passed_over += len(units) - len(kept)
-            return [unit for unit in units if id(unit) in kept]
-
-        first = [likely(units) for units in first]
-        made = self.apart(prompts, first, vector)
-        while near is not None and len(first[0]) < len(cuts[0]):
-            (all_of,), (known,), (one,) = cuts, first, made
-            effects = self.towards(one.vectors, near)
-            sizes = np.abs(effects[0] - effects[1:])
-            last = [n for n, unit in enumerate(known) if unit.level == known[-1].level]
-            largest = {id(known[n]) for n in sorted(last, key=lambda n: -float(sizes[n]))[:FEW]}
-            inner = [unit for unit in all_of if unit.parent >= 0 and id(all_of[unit.parent]) in largest]
-            if not inner:
+        units, outer, sizes = self.cut_of(prompt), {-1}, np.zeros(0)
+        if few := bool(self.most) and len(units) > self.most:
+            made, sizes = expected(self.embedder, prompt, units, near, self._prompt)
+            vector = made if vector is None else vector
+        known: list[int] = []
+        rows = [np.zeros(len(prompt.tokens), np.bool_)] if vector is None else []
+        vectors = torch.empty(0) if vector is None else vector[None]
+        while inner := [place for place, unit in enumerate(units) if unit.parent in outer]:
+            if few:
+                count = self.most if units[inner[0]].level == units[-1].level else FEW
+                kept = sorted(inner, key=lambda place: -abs(sizes[place]))[:count]
+                self.passed_over += len(inner) - len(kept)
+                inner = sorted(kept)
+            known += inner
+            rows += [units[place].tokens for place in inner]
+            vectors = torch.cat([vectors, self.without([(prompt.tokens, row) for row in rows])])
+            if len(known) == len(units):
                 break
-            first = [[*known, *likely(inner)]]
-            more = self.without([(one.prompt.tokens, unit.tokens) for unit in first[0][len(known) :]])
-            made = [ReadText(one.prompt, first[0], torch.cat([one.vectors, more]))]
-        return made
+            left, rows = self.towards(vectors, near), []
+            changed = np.abs(left[0] - left[-len(inner) :])
+            largest: list[int] = np.argsort(-changed, kind="stable")[:FEW].tolist()
+            outer = {inner[place] for place in largest}
+        return ReadText(prompt, [units[place] for place in known], vectors)
 
     def cut_of(self, prompt: Prompt) -> list[Source]:
         """The units of a text; where each token has a vector all others are one too, so that terms add up."""
@@ -163,19 +154,15 @@ class TextReader:
             return units
         return [*units, replace(units[0], tokens=rest, start=-1, end=-1, text=OTHER)]
 
-    def apart(
-        self, prompts: Sequence[Prompt], cuts: Sequence[Sequence[Source]], vector: Tensor | None = None
-    ) -> list[ReadText]:
-        """Each text whole, and without each of these units; `vector` is that of one text where it is known."""
+    def apart(self, prompts: Sequence[Prompt], cuts: Sequence[Sequence[Source]]) -> list[ReadText]:
+        """Each text whole, and without each of these units."""
         hidden = [
-            [np.zeros(len(prompt.tokens), np.bool_), *(unit.tokens for unit in units)][vector is not None :]
+            [np.zeros(len(prompt.tokens), np.bool_), *(unit.tokens for unit in units)]
             for prompt, units in zip(prompts, cuts, strict=True)
         ]
         vectors = self.without(
             [(one.tokens, row) for one, rows in zip(prompts, hidden, strict=True) for row in rows]
         )
-        if vector is not None:
-            return [ReadText(prompts[0], cuts[0], torch.cat([vector[None], vectors]))]
         parts = torch.split(vectors, [len(rows) for rows in hidden])
         return [ReadText(*one) for one in zip(prompts, cuts, parts, strict=True)]
 
@@ -228,8 +215,10 @@ class TextReader:
             evaluating(model.module),
             bar_of(self.progress, total=len(order), desc="reading", unit=" texts") as done,
         ):
-            for start in range(0, len(order), self._size):
-                places = order[start : start + self._size]
+            while order:
+                longest = 2 * len(inputs[order[0]][0]) + PADDING
+                places = [place for place in order[: self._size] if len(inputs[place][0]) <= longest]
+                order = order[len(places) :]
                 some = [inputs[place] for place in places]
                 batch = {id(tokens): tokens for tokens, _ in some}
                 rows = [[*batch].index(id(tokens)) for tokens, _ in some]

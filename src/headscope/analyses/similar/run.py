@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+import torch
 import xarray as xr
+from torch import Tensor
 
 from headscope.analyses.result import returns_result
 from headscope.analyses.similar.compared import compared
 from headscope.analyses.similar.kept import kept, quantised
 from headscope.analyses.similar.pair import TextPair
-from headscope.analyses.similar.reader import TextReader, of_both, unhidden
+from headscope.analyses.similar.reader import TextReader
 from headscope.analyses.similar.readers import reader_of
 from headscope.analyses.similar.statistics import THROUGH
 from headscope.analyses.why.spans import Prompt, Spans
@@ -202,20 +204,20 @@ def _explained(
     def text(place: int) -> Prompt:
         return reader.text(documents[place], f"b[{place}]" if several else "b")
 
-    def every() -> list[Prompt]:
-        return [text(place) for place in range(len(documents))]
+    (query_vector,) = readers[0].vectors([query])
+    vectors: Any = [None]
+    near, ranked = torch.empty(0), [0]
+    if several:
 
-    if keep is None:
-        query_vector, vectors = of_both(readers, [unhidden([query]), unhidden(every())])
-    else:
-        reader.progress = True
+        def every() -> Tensor:
+            return reader.vectors([text(place) for place in range(len(documents))])
+
+        reader.progress = keep is not None
         key = [identity(reader.embedder.model, "similar", ""), reader.about, *documents]
-        query_vector, vectors = readers[0].vectors([query]), kept(keep, key, lambda: reader.vectors(every()))
-    near = readers[0].near(query_vector, vectors)[0]
-    ranked: list[int] = cast("Any", near.argsort(descending=True, stable=True)[:show]).tolist()
-    pairs = [
-        TextPair(readers, (query, text(place)), (query_vector[0], vectors[place])) for place in ranked[:2]
-    ]
+        vectors = every() if keep is None else kept(keep, key, every)
+        near = readers[0].near(query_vector[None], vectors)[0]
+        ranked = cast("Any", near.argsort(descending=True, stable=True)[:show]).tolist()
+    pairs = [TextPair(readers, (query, text(place)), query_vector, vectors[place]) for place in ranked[:2]]
     texts = [pair.sides[1].prompt for pair in pairs]
     seen = texts[0].tokens.picture is not None
     if seen and (chance or delete):
@@ -237,7 +239,7 @@ def _explained(
             document=ranked, document_text=("document", [text(place).text.strip() for place in ranked])
         ).assign(ranked=("document", near[ranked].numpy()))
         if len(documents) >= CALIBRATED and readers[0].embedder.vectors == "text":
-            fewer = quantised(query_vector[0].numpy(), vectors.numpy())
+            fewer = quantised(query_vector.numpy(), vectors.numpy())
             alike = [np.isin(np.argsort(-one)[: len(ranked)], ranked).sum() for one in fewer.values()]
             result = result.assign_coords(precision=[*fewer]).assign(alike=("precision", alike))
     return result, len(pairs[0].others[0])

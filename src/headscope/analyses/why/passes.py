@@ -292,17 +292,18 @@ class Passes:
         self.runs += 1
         return shorter.log_p(scores)[0]
 
-    def slopes(self, statements: Tensor) -> Slopes:
+    def slopes(self, statements: Tensor, *, looks: bool = True) -> Slopes:
         """The derivatives of the log-probability of each statement by a bias on the attention to each span.
 
         Keys and values are kept for `masked`, where they can be.
 
         Args:
             statements: how much each of the answer's tokens counts, ``[statement token]``.
+            looks: also how much the rows that give the answer look at each span, where that takes time.
         """
         made = Slopes()
         self._kept, self._drops = [], False
-        watch = _Watch(self, made, len(statements))
+        watch = _Watch(self, made, len(statements), looks)
         fixed = _Fixed() if route(self.module) == "interface" else nullcontext()
         with torch.enable_grad(), recording(self.module, watch, fused=True):
             with fixed:
@@ -401,8 +402,8 @@ def unseen(record: AttentionRecord, hidden: Tensor) -> Tensor | None:
 class _Watch:
     """Sees how the answer would change with the attention to spans: a `headscope.attention.record.Hook`."""
 
-    def __init__(self, passes: Passes, made: Slopes, statements: int) -> None:
-        self._passes, self._made, self._statements = passes, made, statements
+    def __init__(self, passes: Passes, made: Slopes, statements: int, looks: bool) -> None:
+        self._passes, self._made, self._statements, self._looks = passes, made, statements, looks
         self.zero = torch.zeros((), device=passes.model.device, dtype=passes.model.dtype, requires_grad=True)
         self.statement = 0
         self.causal = True
@@ -424,7 +425,7 @@ class _Watch:
             heads, keys, device=device, dtype=torch.promote_types(members.dtype, torch.float32)
         )
         inside = ~self._passes.outside(queries, keys, cross).to(device)
-        read = self._read(queries, cross).to(device)
+        read = self._read(queries, cross).to(device) & self._looks
 
         def add_attention(rows: slice, weights: Tensor) -> None:
             shares.add_(
