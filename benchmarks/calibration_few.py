@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
-from headscope.core.arrays import Floats
+from headscope.core.arrays import Floats, quiet
 from headscope.statistics import jackknife
 
 Row = dict[str, Any]
@@ -544,7 +544,7 @@ def unrelated(runs: int) -> list[Row]:
 
     trees = Path(__file__).parents[2] / "shared" / "data" / "ud_ewt" / "en_ewt-ud-test.conllu"
     text = trees.read_text("utf-8")
-    lines = [line for line in re.findall(r"# text = (.*)", text) if 3 <= len(line.split()) <= 12]
+    lines = [line for line in re.findall(r"# text = (.*)", text) if 3 <= len(line.split()) <= 25]
     model, draw = hs.load(), np.random.default_rng(0)
     passed: list[tuple[int, list[float]]] = []
     for _ in range(runs):
@@ -555,7 +555,7 @@ def unrelated(runs: int) -> list[Row]:
         few = [found[name].values <= 0.05 for name in ("q_pair", "q", "p_pair", "p")]
         passed.append((words, [few[0].any(), few[1].any(), few[2].mean(), few[3].mean()]))
     rows: list[Row] = []
-    for low, high in ((6, 12), (12, 18), (18, 25), (6, 25)):
+    for low, high in ((6, 12), (12, 18), (18, 25), (25, 51), (6, 51)):
         some = np.array([one for words, one in passed if low <= words < high], np.float64).reshape(-1, 4)
         levels = [_mean(column) for column in some.T]
         rows.append(
@@ -597,6 +597,41 @@ def scores(runs: int) -> list[Row]:
     return rows
 
 
+def heeded(runs: int) -> list[Row]:
+    """Documents drawn from English EWT, read by the demo model: how much words of a class are heeded in all of them.
+
+    Beside it how near pairs are whose distance is log-normal.
+    """
+    import headscope as hs
+    from headscope.analyses.similar.heed import heeded as heed
+    from headscope.analyses.similar.reader import TextReader
+    from headscope.corpora import conllu
+
+    trees = Path(__file__).parents[2] / "shared" / "data" / "ud_ewt" / "en_ewt-ud-test.conllu"
+    words: Any = heed([TextReader(hs.load(), "word", None, None, 32)], conllu(trees))
+    sums: Any = words.groupby(["document", "label"])[0].agg(["sum", "count"]).unstack(fill_value=0)
+    rows: list[Row] = []
+    for count in (8, 10, 20, 50):
+        draw = _random("heeded", count)
+        drawn = draw.integers(len(sums), size=(count, runs))
+        row: Row = {"documents or pairs": count}
+        for label in sums["sum"]:
+            s, n = (sums[name][label].to_numpy(float) for name in ("sum", "count"))
+            row[label] = _covered(s[drawn], n[drawn], s.sum() / n.sum())
+        near = 1 - draw.lognormal(-3.0, 0.7, drawn.shape)
+        truth = 1 - float(np.exp(-3.0 + 0.7**2 / 2))
+        rows.append(row | {"similarity of pairs": _covered(near, np.ones(near.shape), truth)})
+    return rows
+
+
+def _covered(s: Floats, n: Floats, truth: float) -> float:
+    with quiet():
+        value = s.sum(0) / n.sum(0)
+    se, documents = jackknife.error(s, n), jackknife.effective(n)
+    ends = jackknife.interval(value, se, documents, skew=jackknife.skewness(s, n))
+    return float(_held(*ends, truth)["interval"])
+
+
 def _by_label(near: list[Floats], labels: list[str], texts: int) -> Any:
     import xarray as xr
 
@@ -632,8 +667,9 @@ PARTS: dict[str, tuple[Callable[[int], list[Row]], int]] = {
     "answers": (answers, 10_000),
     "vocabulary": (vocabulary, 2_000),
     "halves": (halves, 20_000),
-    "unrelated": (unrelated, 80),
+    "unrelated": (unrelated, 170),
     "scores": (scores, 400),
+    "heeded": (heeded, 20_000),
 }
 """Each part, and how many figures a row of it takes."""
 

@@ -64,6 +64,7 @@ PARTS = {
     "halves": Part("a list's ten highest heads, in two halves", "interval"),
     "unrelated": Part("sentences that have nothing to do with each other", level="[pq] ≤ 0.05", multiple=False),
     "scores": Part("correlations and accuracies of 10 to 200 pairs", "correlation|accuracy|difference"),
+    "heeded": Part("words of a class in 8 to 50 documents, and pairs", "^(?!documents)"),
 }  # fmt: skip
 
 

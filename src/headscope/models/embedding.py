@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor, nn
@@ -165,13 +165,13 @@ def embedder(model: Model, task: late.Task = "query") -> Embedder:
         return _of_object(model, model.sentences, task)
     none: dict[str, Any] = {}
     settings: dict[str, Any] = _json(model, "config_sentence_transformers.json") or none
+    if settings.get("model_type") == "ColBERT" or "HF_ColBERT" in (model.config.architectures or ()):
+        raise RefusedError(
+            f"{model.name}: written by PyLate or ColBERT, which sentence-transformers reads: give "
+            "hs.load(MultiVectorEncoder(…))"
+        )
     listed: list[dict[str, Any]] | None = _json(model, "modules.json")
     if listed is None:
-        if "HF_ColBERT" in (model.config.architectures or ()):
-            raise RefusedError(
-                f"{model.name}: written by ColBERT, which sentence-transformers reads: give "
-                "hs.load(MultiVectorEncoder(…))"
-            )
         return Embedder(
             model,
             [_pooling({"pooling_mode": "mean"})],
@@ -181,10 +181,6 @@ def embedder(model: Model, task: late.Task = "query") -> Embedder:
     first = next((str(one["path"]) for one in listed if str(one["type"]).endswith(_TRANSFORMER)), "")
     names = ("sentence_bert_config.json", "sentence_roberta_config.json", "sentence_xlnet_config.json")
     read: dict[str, Any] = next((config for name in names if (config := _json(model, name, first))), none)
-    if settings.get("model_type") == "ColBERT":
-        listed = [*listed, {"type": "MultiVectorMask", "path": ""}, {"type": "Normalize", "path": ""}]
-        settings = late.of_pylate(model.tokenizer, settings)
-        read = {**read, **settings}
     steps: list[Step] = []
     about: list[str] = []
     pools_prompt = True
@@ -245,9 +241,9 @@ def _made(
     similarity = settings.get("similarity_fn_name") or (
         "maxsim" if settings.get("model_type") == "MultiVectorEncoder" else "cosine"
     )
-    if similarity not in get_args(Similarity):
+    if similarity not in SIMILARITIES:
         raise ModelError(
-            f"{model.name}: expected a similarity of {', '.join(get_args(Similarity))}, found {similarity!r}"
+            f"{model.name}: expected a similarity of {', '.join(SIMILARITIES)}, found {similarity!r}"
         )
     prompts: dict[str, str | None] = settings.get("prompts") or {}
     prompt: str | None = settings.get("default_prompt_name")
@@ -287,25 +283,22 @@ def _activation(name: str) -> type[nn.Module] | None:
 
 
 def _json(model: Model, name: str, folder: str = "") -> Any:
-    """A file of a model's folder or repository, None where it is not there."""
-    where = str(getattr(model.config, "_name_or_path", "") or "")
-    if not where:
-        return None
-    path = _file(where, name, folder, getattr(model.config, "_commit_hash", None))
-    if path is None:
-        return None
+    """What a file of a model's folder or repository says, None where it is not there."""
+    path = _file(model, name, folder)
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return None if path is None else json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ModelError(f"{path}: expected JSON, found none ({error})") from None
 
 
-def _file(where: str, name: str, folder: str, revision: str | None) -> Path | None:
+def _file(model: Model, name: str, folder: str) -> Path | None:
+    if not (where := str(getattr(model.config, "_name_or_path", "") or "")):
+        return None
     file = module("transformers.utils").cached_file(
         where,
         name,
         subfolder=folder,
-        revision=revision,
+        revision=getattr(model.config, "_commit_hash", None),
         _raise_exceptions_for_missing_entries=False,
         _raise_exceptions_for_connection_errors=False,
         _raise_exceptions_for_gated_repo=False,
@@ -350,8 +343,7 @@ def _pooling(config: Mapping[str, Any]) -> Step:
 
 def _dense(model: Model, path: str, config: Mapping[str, Any], of: str) -> Step:
     """A linear map of the vector, or of each token's, and an activation of torch's."""
-    where, revision = str(model.config._name_or_path), getattr(model.config, "_commit_hash", None)
-    file = _file(where, "model.safetensors", path, revision)
+    file = _file(model, "model.safetensors", path)
     if file is None:
         raise ModelError(f"{model.name}: expected {path}/model.safetensors, found none")
     weights = module("safetensors.torch").load_file(str(file))
@@ -360,17 +352,13 @@ def _dense(model: Model, path: str, config: Mapping[str, Any], of: str) -> Step:
         raise RefusedError(
             f"{model.name}: expected a dense layer with an activation of torch.nn, found {config}"
         )
-    weight, bias = (
-        None if part is None else part.to(model.device)
-        for part in (weights["linear.weight"], weights.get("linear.bias"))
-    )
 
     def project(features: Features) -> Features:
-        vector = features[of]
-        made = functional.linear(
-            vector, cast("Tensor", weight).to(vector), None if bias is None else bias.to(vector)
+        weight, bias = (
+            weights[name].to(features[of]) if name in weights else None
+            for name in ("linear.weight", "linear.bias")
         )
-        return {**features, of: made_by()(made)}
+        return {**features, of: made_by()(functional.linear(features[of], cast("Tensor", weight), bias))}
 
     return project
 

@@ -1,41 +1,14 @@
-"""Late interaction: texts whose tokens have a vector each, as sentence-transformers, PyLate and ColBERT write them."""
+"""Late interaction: texts whose tokens have a vector each, as sentence-transformers writes them."""
 
 from __future__ import annotations
 
-import string
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import torch
 
-from headscope.core.lazy import module
-
 Task = Literal["query", "document"]
 """What a text is to a model that reads the two otherwise."""
-
-
-def of_pylate(tokenizer: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """What PyLate says, as sentence-transformers says it. Its prompts are one token each: the tokenizer learns that."""
-    prompts: dict[str, str] = dict(settings.get("prompts") or {})
-    for task in get_args(Task):
-        mark: str = settings.get(f"{task}_prefix") or ""
-        prompts[task] = mark + (prompts.get(task) or "").removeprefix(mark)
-        known = [token for token in (mark, mark.strip()) if token in tokenizer.get_vocab()][:1]
-        tokens = [module("tokenizers").AddedToken(one, normalized=False, special=True) for one in known]
-        tokenizer.add_special_tokens({"additional_special_tokens": tokens})
-    expansion = {
-        "strategy": "fixed",
-        "length": settings.get("query_length") or 32,
-        "attend": bool(settings.get("attend_to_expansion_tokens")),
-    }
-    return {
-        "skiplist_words": [*string.punctuation],
-        "query_expansion": None if settings.get("do_query_expansion") is False else expansion,
-        **settings,
-        "prompts": prompts,
-        "similarity_fn_name": "maxsim",
-        "module_input_name": "token_embeddings",
-    }
 
 
 def lengths(tokenizer: Any, settings: Mapping[str, Any], task: Task, most: int | None) -> dict[str, Any]:

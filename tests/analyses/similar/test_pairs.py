@@ -96,7 +96,9 @@ def test_two_models_stand_beside_each_other_with_their_difference() -> None:
     apart = np.array([0.45] * 3 + [0.3] * 3)
     own = rows.loc["number", "A − B"]
     assert own["similarity"] == pytest.approx(apart.mean())
-    assert own["se"] == pytest.approx(apart.std(ddof=1) / np.sqrt(6))
+    half = 2.5706 * apart.std(ddof=1) / np.sqrt(6)  # Student's t of 5 degrees of freedom
+    assert own["similarity_low"] == pytest.approx(apart.mean() - half, abs=1e-4)
+    assert own["similarity_high"] == pytest.approx(apart.mean() + half, abs=1e-4)
     assert -1 <= own["below_low"] < -0.5 < own["below_high"]
 
 

@@ -88,6 +88,18 @@ def maxsim(a: np.ndarray, b: np.ndarray) -> float:
     return float((a @ b.T).max(1).sum())
 
 
+def terms(model: Model, a: str, b: str) -> np.ndarray:
+    """What each token of A has with the token of B that it picks, ``[token of A, token of B]``."""
+    of_a, of_b = vectors(model, a, "query", []), vectors(model, b, "document", [])
+    stop = model.tokenizer.convert_tokens_to_ids(".")
+    ids = model.tokenizer("read " + b)["input_ids"]
+    counts = [place for place, number in enumerate(ids) if number != stop]
+    made = np.zeros((len(of_a), len(ids)))
+    for place, row in enumerate(of_a @ of_b.T):
+        made[place, counts[row.argmax()]] = row.max()
+    return made
+
+
 def places(model: Model, text: str, before: str = "") -> list[list[int]]:
     """The tokens of each word behind a prompt."""
     read = model.tokenizer(before + text)
@@ -105,18 +117,15 @@ def test_terms_sum_to_the_score_and_effects_are_those_of_a_loop(late: Model) -> 
     whole = vectors(late, A, "query", []), vectors(late, B, "document", [])
     score = maxsim(*whole)
     assert float(found["similarity"][0]) == pytest.approx(score, abs=1e-10)
-    assert float(found["interaction"].sum()) == pytest.approx(score, abs=1e-10)
-    pairs: Any = statistics.pairs(found)
-    best = whole[0] @ whole[1].T
-    words = places(late, A, "find ")
-    for number, word in enumerate(words):  # a query token stands at its own place: all count
-        terms = pairs.loc[pairs["unit_a"] == number, "interaction"].sum()
-        assert terms == pytest.approx(best[word].max(1).sum(), abs=1e-10)
-    rows: Any = statistics.words(hs.table(found))
-    wanted = [score - maxsim(vectors(late, A, "query", word), whole[1]) for word in words]
-    wanted += [
-        score - maxsim(whole[0], vectors(late, B, "document", word)) for word in places(late, B, "read ")
-    ]
+    every = terms(late, A, B)
+    assert every.sum() == pytest.approx(score, abs=1e-10)
+    words = places(late, A, "find "), places(late, B, "read ")
+    loop = [every[np.ix_(one, other)].sum() for one in words[0] for other in words[1]]
+    assert np.count_nonzero(loop) > len(words[0]) / 2
+    np.testing.assert_allclose(found["interaction"], loop, atol=1e-10)
+    rows: Any = hs.table(found)
+    wanted = [score - maxsim(vectors(late, A, "query", word), whole[1]) for word in words[0]]
+    wanted += [score - maxsim(whole[0], vectors(late, B, "document", word)) for word in words[1]]
     np.testing.assert_allclose(rows["effect"], wanted, atol=1e-10)
     assert rows["text"].tolist() == [*A[:-1].split(), ".", *B[:-1].split(), "."]
     assert found["direction"].isnull().all()
@@ -125,10 +134,10 @@ def test_terms_sum_to_the_score_and_effects_are_those_of_a_loop(late: Model) -> 
 def test_sentences_first_then_words_of_late_interaction(late: Model) -> None:
     found = hs.similar(late, A, f"{B} Rain fell.", ["sentence", "word"], chance=False)
     rows: Any = statistics.table(found)
-    levels = found["interaction"].values.reshape([*rows["side"].value_counts(sort=False)])
+    shown = found["interaction"].values.reshape([*rows["side"].value_counts(sort=False)])
     sides = [rows[rows["side"] == side] for side in "ab"]
-    first = [side["level"].to_numpy() == "sentence" for side in sides]
-    assert levels[np.ix_(*first)].sum() == pytest.approx(float(found["similarity"][0]), abs=1e-10)
+    first, words = ([side["level"].to_numpy() == level for side in sides] for level in ("sentence", "word"))
+    assert shown[np.ix_(*first)].sum() == pytest.approx(shown[np.ix_(*words)].sum(), abs=1e-10)
 
 
 def test_heads_are_not_asked_of_what_has_no_one_vector(late: Model) -> None:

@@ -28,21 +28,13 @@ def compared(
         )
     made: dict[str, Any] = {"interaction": ("pair", [])}
     for measured, readers in zip(NEAR, every, strict=False):
-        some = [
-            {text: f"{name}[{n}]" for n, text in reversed([*enumerate(texts)])}
-            for name, texts in zip("ab", (a, b), strict=True)
-        ]
         read = [
-            unhidden([reader.text(*one) for one in texts.items()])
-            for reader, texts in zip(readers, some, strict=True)
+            unhidden([reader.text(text, f"{name}[{place}]") for place, text in enumerate(texts)])
+            for reader, name, texts in zip(readers, "ab", (a, b), strict=True)
         ]
-        of_a, of_b = (
-            dict(zip(texts, vectors, strict=True))
-            for texts, vectors in zip(some, of_both(readers, read), strict=True)
-        )
         near = [
-            float(readers[0].near(of_a[one][None], of_b[other][None]))
-            for one, other in zip(a, b, strict=True)
+            float(readers[0].near(one[None], other[None]))
+            for one, other in zip(*of_both(readers, read), strict=True)
         ]
         made[measured] = ("input", near)
     coords: dict[str, Any] = {

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,16 +20,7 @@ from headscope.core.types import AnyDict
 from headscope.models.embedding import Embedder
 
 
-class CarryingHead(NamedTuple):
-    """A head, the derivative of the similarity by a bias on its attention to a unit, and what is lost without that."""
-
-    layer: int
-    head: int
-    estimate: float
-    effect: float
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class AskedVector(AskedPrompt):
     """A text, and how near its vector is to another one, in the place of an answer's log-probability.
 
@@ -40,10 +31,10 @@ class AskedVector(AskedPrompt):
         read: of the last pass its states, and which tokens it saw.
     """
 
-    embedder: Embedder | None = None
-    other: Tensor = field(default_factory=lambda: torch.empty(0))
-    before: int = 0
-    read: list[Any] = field(default_factory=list[Any])
+    embedder: Embedder
+    other: Tensor
+    before: int
+    read: list[Any]
 
     @property
     def kept(self) -> AnyDict:
@@ -52,7 +43,6 @@ class AskedVector(AskedPrompt):
 
     def scores(self, output: Any) -> Tensor:
         """The vectors, ``[row 1 dimension]``."""
-        assert self.embedder is not None
         states = getattr(output, "last_hidden_state", None)
         states = output.hidden_states[-1] if states is None else states
         features = SimpleNamespace(last_hidden_state=states, hidden_states=output.hidden_states)
@@ -62,7 +52,6 @@ class AskedVector(AskedPrompt):
 
     def log_p(self, scores: Tensor) -> Tensor:
         """How near they are, ``[row 1]``."""
-        assert self.embedder is not None
         return self.embedder.near(scores[:, 0].double(), self.other.to(scores.device))
 
 
@@ -90,25 +79,24 @@ def _asked(
     model, one = embedder.model, np.zeros(1, np.int64)
     ready = dict(model.inputs([prompt.tokens]))
     rows = np.ones(len(prompt.tokens), np.bool_)
-    asked = AskedVector(
-        model, prompt, ready, "class", rows, one, [""], [""], True, None, embedder, other[None], before
-    )
+    common = (model, prompt, ready, "class", rows, one, [""], [""], True)
+    asked = AskedVector(*common, embedder=embedder, other=other[None], before=before, read=[])
     passes = Passes(asked, units)
     return asked, passes, passes.slopes(torch.ones(1, 1, dtype=torch.float64), looks=False)
 
 
 def carriers(
     embedder: Embedder, prompt: Prompt, unit: Source, other: Tensor, before: int, count: int
-) -> Sequence[CarryingHead]:
-    """The heads with the largest estimates for a unit; each is confirmed by hiding the unit from it alone."""
+) -> list[tuple[int, int, float, float]]:
+    """The heads with the largest estimates for a unit; each is confirmed by hiding the unit from it alone.
+
+    Layer, head, the derivative of the similarity by a bias on its attention to the unit, and what is lost without that.
+    """
     asked, passes, slopes = _asked(embedder, prompt, [unit], other, before)
     estimates = by_head(slopes)[..., 0]
-    places: list[int] = np.argsort(-np.nan_to_num(np.abs(estimates)), None, kind="stable")[:count].tolist()
-    heads: list[tuple[str, Head]] = []
-    columns = len(estimates[0])
-    for place in places:
-        part, layer = slopes.places[place // columns]
-        heads.append((part, Head(layer, place % columns)))
+    order: list[int] = np.argsort(-np.nan_to_num(np.abs(estimates)), None, kind="stable")[:count].tolist()
+    at = [divmod(place, len(estimates[0])) for place in order]
+    heads = [(slopes.places[row][0], Head(slopes.places[row][1], column)) for row, column in at]
     left = np.empty(len(heads))
 
     def receive(some: Sequence[int], scores: Tensor) -> None:
@@ -117,6 +105,6 @@ def carriers(
     passes.masked([Masked((0,), frozenset({head})) for head in heads], receive)
     full = float(slopes.log_p[0])
     return [
-        CarryingHead(head.layer, head.head, float(estimates.flat[place]), full - float(lost))
-        for (_, head), place, lost in zip(heads, places, left, strict=True)
+        (head.layer, head.head, float(estimates[place]), full - float(left[n]))
+        for n, ((_, head), place) in enumerate(zip(heads, at, strict=True))
     ]

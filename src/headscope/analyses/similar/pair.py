@@ -9,7 +9,7 @@ import numpy as np
 from torch import Tensor
 
 from headscope.analyses.similar.reader import ReadText, TextReader, direction
-from headscope.analyses.similar.statistics import OTHER, passing
+from headscope.analyses.similar.statistics import passing
 from headscope.analyses.why.spans import Prompt
 from headscope.analyses.why.statistics import agreement
 from headscope.core.arrays import Floats
@@ -62,8 +62,7 @@ class TextPair:
         apart = self.readers[0].embedder.vectors == "text"
         ways = direction(*self.sides) if apart else np.full_like(pairs, np.nan)
         made = {"pairs": [pairs, ways, np.maximum(*p), np.maximum(*q)]}
-        a, b = ([unit.text != OTHER for unit in one.units] for one in self.sides)
-        bar = passing(np.where(np.outer(a, b), pairs, 0), made["pairs"][3])
+        bar = passing(pairs, made["pairs"][3])
         hidden = [np.zeros(len(one.prompt.tokens), np.bool_) for one in self.sides]
         deleted: list[Floats] = []
         for side, (one, reader) in enumerate(zip(self.sides, self.readers, strict=True)):

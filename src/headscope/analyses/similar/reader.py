@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,15 +12,14 @@ from torch import Tensor
 from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
 
-from headscope.analyses.similar.heads import CarryingHead, carriers, expected
-from headscope.analyses.similar.statistics import OTHER
+from headscope.analyses.similar.heads import carriers, expected
 from headscope.analyses.why.spans import Prompt, Source, Spans, Stretch, cut
 from headscope.attention.generate import written_texts
 from headscope.attention.one import running
 from headscope.attention.recording import evaluating
 from headscope.core.arrays import Bools, Floats
 from headscope.core.tokens import Tokens
-from headscope.errors import InputError, RefusedError
+from headscope.errors import InputError
 from headscope.models import Model
 from headscope.models.embedding import Embedder, embedder
 from headscope.models.model import uncached
@@ -64,6 +63,7 @@ class TextReader:
         dimensions: of the vector that are kept.
         batch_size: inputs that run at once.
         side: 0 for A, 1 for B.
+        most: of the smallest units so many are measured.
     """
 
     def __init__(
@@ -74,14 +74,13 @@ class TextReader:
         dimensions: int | None,
         batch_size: int,
         side: int = 0,
+        most: int | None = None,
     ) -> None:
         self.embedder, self._side = self.made_by(model, side), side
         self.before = self.embedder.before(prompt)
         self.units, self._dimensions, self._size = units, dimensions, batch_size
         self._prompt, self.cut = 0, set[str]()
-        self.progress = False
-        self.most: int | None = None
-        self.passed_over = 0
+        self.progress, self.most, self.passed_over = False, most, 0
         if self.before:
             special = self.embedder.read(self.before).special
             self._prompt = len(special) - int(np.argmin(special[::-1]))
@@ -144,15 +143,11 @@ class TextReader:
         return ReadText(prompt, [units[place] for place in known], vectors)
 
     def cut_of(self, prompt: Prompt) -> list[Source]:
-        """The units of a text; where each token has a vector all others are one too, so that terms add up."""
+        """The units of a text."""
         try:
-            units = cut(prompt, self.units)
+            return cut(prompt, self.units)
         except InputError as error:
             raise InputError(str(error).replace("spans", "units", 1)) from None
-        rest = ~np.any([unit.tokens for unit in units], 0)
-        if self.embedder.vectors != "token" or not rest.any():
-            return units
-        return [*units, replace(units[0], tokens=rest, start=-1, end=-1, text=OTHER)]
 
     def apart(self, prompts: Sequence[Prompt], cuts: Sequence[Sequence[Source]]) -> list[ReadText]:
         """Each text whole, and without each of these units."""
@@ -174,19 +169,9 @@ class TextReader:
         spans = [(int(start), int(start) + len(word)) for start, word in zip(starts, words, strict=True)]
         return self.apart([prompt], [cut(prompt, spans)])[0]
 
-    def carriers(self, one: ReadText, unit: int, other: Tensor, count: int) -> Sequence[CarryingHead]:
-        """The heads through which a unit reaches the vector, as that is near the `other` one.
-
-        Raises `RefusedError` for a text without one vector, and for a picture.
-        """
-        self._single("through")
-        return carriers(self.embedder, one.prompt, one.units[unit], other, self._prompt, count)
-
-    def _single(self, option: str) -> None:
-        if type(self) is not TextReader or self.embedder.vectors == "token":
-            raise RefusedError(
-                f"{self.embedder.model.name}: {option}: expected a model with one vector a text"
-            )
+    def carriers(self, one: ReadText, unit: int, other: Tensor, count: int) -> list[tuple[Any, ...]]:
+        """The heads through which a unit reaches the vector, as that is near the `other` one."""
+        return [*carriers(self.embedder, one.prompt, one.units[unit], other, self._prompt, count)]
 
     @property
     def about(self) -> list[Any]:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-import torch
 import xarray as xr
 from torch import Tensor
 
@@ -23,7 +22,7 @@ from headscope.analyses.why.spans import Prompt, Spans
 from headscope.analyses.why.view import around
 from headscope.core.validation import Count, Number, validated
 from headscope.corpora import Corpus, builtin
-from headscope.errors import InputError
+from headscope.errors import InputError, RefusedError
 from headscope.measures.dataset import describe
 from headscope.models import Model
 from headscope.runs.identity import identity
@@ -77,8 +76,8 @@ def similar(
 
     Where each token has a vector (late interaction: ColBERT) interactions are not what two units give only together but
     the score's own terms, what tokens of the one have with the token of the other that they pick. These are exact: with
-    those of the unit ``other tokens`` (prompt, special tokens, what fills a query up) they sum to the score. There is
-    no direction. A cross-encoder reads both texts together: two units are hidden in one pass, and where that takes more
+    those of tokens of no unit (prompt, special tokens, what fills a query up) they sum to the score. There is no
+    direction. A cross-encoder reads both texts together: two units are hidden in one pass, and where that takes more
     than 1024 passes interactions are NaN. Of CLIP and SigLIP `b` may be a picture, whose units are its patches, or 4 ×
     4 cells of more than 64 patches: no other patch sees them, and they are not pooled.
 
@@ -131,43 +130,48 @@ def similar(
     (('input',), 24)
     """
     before = prompt if isinstance(prompt, tuple) else (prompt, prompt)
-    readers = [
-        reader_of(one, units, text, dimensions, batch_size, side)
-        for side, (one, text) in enumerate(zip((model, second or model), before, strict=True))
-    ]
-    for reader in readers:
-        reader.most = most
-    embedder = readers[0].embedder
     several = isinstance(b, list | tuple)
     documents: list[Any] = [*b] if several else [b]
     if not documents:
         raise InputError("b: expected a text, found none")
     if chance and not isinstance(units, str):
         raise InputError(f"chance: expected one unit beside it, such as 'word', found {units}")
+
+    def readers_of(*models: Model) -> list[TextReader]:
+        return [
+            reader_of(one, units, text, dimensions, batch_size, side, most)
+            for side, (one, text) in enumerate(zip(models, before, strict=True))
+        ]
+
+    readers, others = readers_of(model, second or model), 0
+    embedder = readers[0].embedder
+    if (most or through) and not all(
+        reader.embedder.steps and reader.embedder.vectors == "text" for reader in readers
+    ):
+        raise RefusedError(f"{model.name}: most, through: expected a model with one vector a text")
     if isinstance(a, str):
-        result, others = _explained(
-            readers,
-            a,
-            documents,
-            units,
-            several=several,
-            background=background,
-            chance=chance,
-            delete=delete,
-            through=through,
-            show=show,
-            keep=keep,
-        )
+        pairs, more = _ranked(readers, a, documents, show, keep, several=several)
+        texts = [one.prompt.tokens for pair in pairs for one in pair.sides]
+        seen = texts[1].picture is not None
+        if seen and (chance or delete):
+            raise InputError("chance, delete: expected two texts beside them, found a picture")
+        if chance is None:
+            longest = max(map(len, texts))
+            chance = isinstance(units, str) and longest <= SHORT and not seen and embedder.vectors is not None
+        if chance:
+            lines = [str(one.text) for one in builtin(pack=None)] if background is None else background
+            if not (lines := [line for line in lines if line.strip()]):
+                raise InputError("background: expected texts that have nothing to do with these, found none")
+            for pair in pairs:
+                pair.compare(lines)
+            others = len(pairs[0].others[0])
+        result: Any = _dataset(pairs, delete=delete)
+        result = result.merge(more)
+        if through:
+            result = result.assign(_heads(pairs, through))
     else:
-        every = [readers]
-        if against is not None:
-            every.append(
-                [
-                    reader_of(against, units, text, dimensions, batch_size, side)
-                    for side, text in enumerate(before)
-                ]
-            )
-        result, others = compared(every, a, documents, labels, trees), 0
+        every = [readers] if against is None else [readers, readers_of(against, against)]
+        result = compared(every, a, documents, labels, trees)
     meta = {
         "model": described(model, ())["model"],
         "vector": embedder.about,
@@ -183,66 +187,43 @@ def similar(
     return result.assign_attrs(describe(meta))
 
 
-def _explained(
+def _ranked(
     readers: Sequence[TextReader],
     a: str,
     documents: Sequence[Any],
-    units: Spans,
-    *,
-    several: bool,
-    background: Sequence[str] | None,
-    chance: bool | None,
-    delete: bool,
-    through: int,
     show: int,
     keep: Path | None,
-) -> tuple[xr.Dataset, int]:
-    """What makes a text near another, or the first two of several; and how many unrelated texts stood beside each."""
-    query = readers[0].text(a, "a")
+    *,
+    several: bool,
+) -> tuple[list[TextPair], xr.Dataset]:
+    """A text beside another, or beside the nearest two of several, and how near the nearest of these are."""
     reader = readers[1]
+    query = readers[0].text(a, "a")
+    (vector,) = readers[0].vectors([query])
 
     def text(place: int) -> Prompt:
         return reader.text(documents[place], f"b[{place}]" if several else "b")
 
-    (query_vector,) = readers[0].vectors([query])
-    vectors: Any = [None]
-    near, ranked = torch.empty(0), [0]
-    if several:
+    def every() -> Tensor:
+        return reader.vectors([text(place) for place in range(len(documents))])
 
-        def every() -> Tensor:
-            return reader.vectors([text(place) for place in range(len(documents))])
-
-        reader.progress = keep is not None
-        key = [identity(reader.embedder.model, "similar", ""), reader.about, *documents]
-        vectors = every() if keep is None else kept(keep, key, every)
-        near = readers[0].near(query_vector[None], vectors)[0]
-        ranked = cast("Any", near.argsort(descending=True, stable=True)[:show]).tolist()
-    pairs = [TextPair(readers, (query, text(place)), query_vector, vectors[place]) for place in ranked[:2]]
-    texts = [pair.sides[1].prompt for pair in pairs]
-    seen = texts[0].tokens.picture is not None
-    if seen and (chance or delete):
-        raise InputError("chance, delete: expected two texts beside them, found a picture")
-    if chance is None:
-        longest = max(len(one.tokens) for one in (query, *texts))
-        chance = longest <= SHORT and not seen and readers[0].embedder.vectors is not None
-    if chance and isinstance(units, str):
-        lines = [str(one.text) for one in builtin(pack=None)] if background is None else background
-        if not (lines := [line for line in lines if line.strip()]):
-            raise InputError("background: expected texts that have nothing to do with these, found none")
-        for pair in pairs:
-            pair.compare(lines)
-    result: Any = _dataset(pairs, delete=delete)
-    if through:
-        result = result.assign(_heads(pairs, through))
-    if several:
-        result = result.assign_coords(
-            document=ranked, document_text=("document", [text(place).text.strip() for place in ranked])
-        ).assign(ranked=("document", near[ranked].numpy()))
-        if len(documents) >= CALIBRATED and readers[0].embedder.vectors == "text":
-            fewer = quantised(query_vector.numpy(), vectors.numpy())
-            alike = [np.isin(np.argsort(-one)[: len(ranked)], ranked).sum() for one in fewer.values()]
-            result = result.assign_coords(precision=[*fewer]).assign(alike=("precision", alike))
-    return result, len(pairs[0].others[0])
+    if not several:
+        return [TextPair(readers, (query, text(0)), vector, None)], xr.Dataset()
+    reader.progress = keep is not None
+    key = [identity(reader.embedder.model, "similar", ""), reader.about, *documents]
+    vectors = every() if keep is None else kept(keep, key, every)
+    near = readers[0].near(vector[None], vectors)[0]
+    ranked: list[int] = cast("Any", near.argsort(descending=True, stable=True)[:show]).tolist()
+    pairs = [TextPair(readers, (query, text(place)), vector, vectors[place]) for place in ranked[:2]]
+    texts = ("document", [text(place).text.strip() for place in ranked])
+    made: Any = xr.Dataset(
+        {"ranked": ("document", near[ranked])}, {"document": ranked, "document_text": texts}
+    )
+    if len(documents) >= CALIBRATED and readers[0].embedder.vectors == "text":
+        fewer = quantised(vector.numpy(), vectors.numpy())
+        alike = [np.isin(np.argsort(-one)[: len(ranked)], ranked).sum() for one in fewer.values()]
+        made = made.assign_coords(precision=[*fewer]).assign(alike=("precision", alike))
+    return pairs, made
 
 
 def _heads(pairs: Sequence[TextPair], count: int) -> dict[str, Any]:
@@ -260,6 +241,7 @@ def _heads(pairs: Sequence[TextPair], count: int) -> dict[str, Any]:
     }
 
 
+COORDS = ("input_of", "side", "number", "level", "text", "start", "end", "first")
 UNIT = ("unit_effect", "p", "q", "deleted")
 PAIR = ("interaction", "direction", "p_pair", "q_pair")
 INPUT = ("similarity", "percentile", "left", "agreement")
@@ -269,10 +251,10 @@ def _dataset(pairs: Sequence[TextPair], *, delete: bool) -> xr.Dataset:
     figures = [pair.figures(delete=delete) for pair in pairs]
     shapes: list[tuple[int, int]] = [one["pairs"][0].shape for one in figures]
     units = [
-        (number, "ab"[side], place, unit)
+        (number, side, place, one.level, one.text, one.start, one.end, int(one.tokens.argmax()))
         for number, pair in enumerate(pairs)
-        for side in (0, 1)
-        for place, unit in enumerate(pair.sides[side].units)
+        for side, read in zip("ab", pair.sides, strict=True)
+        for place, one in enumerate(read.units)
     ]
     places: list[Any] = [np.indices(shape).reshape(2, -1) for shape in shapes]
     made: dict[str, Any] = {
@@ -289,14 +271,7 @@ def _dataset(pairs: Sequence[TextPair], *, delete: bool) -> xr.Dataset:
             f"text_{'ab'[side]}": ("input", [pair.sides[side].prompt.text.strip() for pair in pairs])
             for side in (0, 1)
         },
-        "input_of": ("unit", [number for number, *_ in units]),
-        "side": ("unit", [side for _, side, *_ in units]),
-        "number": ("unit", [place for *_, place, _ in units]),
-        **{
-            name: ("unit", [getattr(unit, name) for *_, unit in units])
-            for name in ("level", "text", "start", "end")
-        },
-        "first": ("unit", [int(unit.tokens.argmax()) for *_, unit in units]),
+        **{name: ("unit", [*column]) for name, column in zip(COORDS, zip(*units, strict=True), strict=True)},
         "input_of_pair": ("pair", np.repeat(range(len(pairs)), [rows * columns for rows, columns in shapes])),
         **{f"unit_{'ab'[side]}": ("pair", np.concatenate([one[side] for one in places])) for side in (0, 1)},
     }

@@ -52,7 +52,8 @@ def section(result: xr.Dataset) -> list[str | Block]:
     if "alike" in result:
         counts = ", ".join(f"{int(one)} {one['precision'].item()}" for one in result["alike"])
         lines.append(f"of these {result.sizes['document']} an index of quantised vectors finds: {counts}")
-    units, every = (statistics.words(frame) for frame in (statistics.table(result), statistics.pairs(result)))
+    units: Any = statistics.table(result)
+    every: Any = statistics.pairs(result)
     for number in result["input"].values.tolist()[: 2 if "ranked" in result else 1]:
         of_pairs, of_units = (
             frame[frame["input"] == number].drop(columns="input") for frame in (every, units)
@@ -99,7 +100,7 @@ def sentence(result: xr.Dataset, number: int = 0) -> str:
     about, one = description(result), result.sel(input=number)
     kind = SIMILARITIES[about["similarity"]]
     value, left, share = (float(one[name]) for name in ("similarity", "left", "percentile"))
-    rows = statistics.words(statistics.pairs(result))
+    rows: Any = statistics.pairs(result)
     rows = rows[rows["input"] == number]
     passing: Any = rows[statistics.passing(rows["interaction"].to_numpy(), rows["q"].to_numpy())]
     first = passing.sort_values("interaction", key=np.abs, ascending=False).head(2)

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
-from headscope.analyses.probes.statistics import Mean
 from headscope.analyses.why.statistics import agreement
 from headscope.core.arrays import Bools, Floats, quiet
 from headscope.statistics import jackknife
@@ -19,14 +18,14 @@ LEVEL = 0.05
 THROUGH = ("input", "side", "unit", "layer", "head", "estimate", "effect")
 """What is known of a head that carries a unit."""
 
-OTHER = "other tokens"
-"""The unit, of texts whose tokens have a vector each, of a prompt, special tokens, and what fills a query up."""
-
 PASSES = 1024
 """Interactions of two texts that are read together are measured where they take at most so many passes."""
 
 NEAR = ("similarity", "against")
 """How near pairs are, in a model and in another."""
+
+MODELS = ("A", "B", "A − B")
+"""Rows of each label, where there are two models."""
 
 RIGHT = ("paraphrase", "right")
 """Labels of pairs that should be nearer than others of the same text A."""
@@ -48,7 +47,7 @@ def table(result: xr.Dataset) -> pd.DataFrame:
 
 
 def by_label(result: xr.Dataset) -> pd.DataFrame:
-    """How near pairs of each label are: ``label, n, similarity, se``, the nearest first.
+    """How near pairs of each label are: ``label, n, similarity``, the nearest first, with the ends of intervals.
 
     ``below``: in which share of the pairs the right text of the same text A (of a label in `RIGHT`) is nearer. Where
     all labels are numbers: ``label (score), n, correlation`` (Spearman's). ``heed``: of words of a class, as in
@@ -56,73 +55,66 @@ def by_label(result: xr.Dataset) -> pd.DataFrame:
     """
     names = [name for name in NEAR if name in result]
     frame: Any = result[[*names, "label", "text_a"]].to_dataframe()
-    labels, of = frame["label"], frame["text_a"]
-    made: list[dict[tuple[str, str], Mean]] = []
-    for place, name in enumerate(names):
-        means: dict[tuple[str, str], Mean] = {}
-        if all(map(_number, labels)):
-            means["score", "correlation"] = _correlation(labels.to_numpy(float), frame[name].to_numpy())
-        else:
-            known: Any = frame[name].where(labels.isin(RIGHT))
-            right = known.groupby(of).ffill()
-            right = right.groupby(of).bfill()
-            below = (frame[name] < right).astype(float).where(right.notna() & known.isna())
-            means |= _means("similarity", frame[name], labels, of) | _means("below", below, labels, of)
-        if "heed" in result:
-            means |= _means("heed", result["heed"].values[place], result["class"], result["document_of"])
-        made.append(means)
-    if len(made) == 2:
-        made.append({key: one.minus(made[1][key]) for key, one in made[0].items()})
-    rows: dict[tuple[bool, str, int], dict[str, Any]] = {}
-    for place, means in enumerate(made):
-        for (label, name), mean in means.items():
-            key = name == "heed", label, place
-            row = rows.setdefault(key, {"label": label, "n": int(mean.n)})
-            if len(made) > 1:
-                row["model"] = ("A", "B", "A − B")[place]
-            if name in ("similarity", "heed"):
-                row |= {name: mean.value, "heed_se" if name == "heed" else "se": float(mean.gain.se)}
-            else:
-                row |= jackknife.ends(name, mean.value, _ends(name, mean, paired=place == 2))
-    first = sorted(
-        (key for key in rows if not key[2]),
-        key=lambda key: (key[0], -rows[key].get("heed", rows[key].get("similarity", 0.0))),
-    )
-    return pd.DataFrame([rows[heed, label, place] for heed, label, _ in first for place in range(len(made))])
-
-
-def _means(name: str, values: Any, labels: Any, clusters: Any) -> dict[tuple[str, str], Mean]:
-    """The mean of each label, over texts or documents."""
-    frame: Any = pd.DataFrame({"label": labels, "of": clusters, "value": values}).dropna()
-    made: dict[tuple[str, str], Mean] = {}
-    for label, some in frame.groupby("label", sort=False):
-        s, n = some.groupby("of")["value"].agg(["sum", "count"]).to_numpy(float).T
-        documents = float(jackknife.effective(n))
-        value = float(s.sum() / n.sum())
-        made[label, name] = Mean(
-            value, jackknife.left_out(s, n), n > 0, documents, float(n.sum()), share=name == "below"
+    labels, of, near = frame["label"], frame["text_a"], frame[names].to_numpy().T
+    if all(map(_number, labels)):
+        tables = [_correlations(labels.to_numpy(float), near)]
+    else:
+        known: Any = frame[names].where(labels.isin(RIGHT))
+        right = known.groupby(of).ffill().groupby(of).bfill()
+        below = (frame[names] < right).astype(float).where(right.notna() & known.isna()).to_numpy().T
+        share: Any = _means("below", below, labels, of).drop(columns="n")
+        tables = [_means("similarity", near, labels, of).merge(share, "left", ["label", "model"])]
+    if "heed" in result:
+        tables.append(
+            _means("heed", result["heed"].values, result["class"].values, result["document_of"].values)
         )
-    return made
+    rows: Any = pd.concat(tables, ignore_index=True)
+    return rows if len(names) > 1 else rows.drop(columns="model")
 
 
-def _correlation(scores: Floats, near: Floats) -> Mean:
-    """Spearman's correlation, and what it is without each of up to `GROUPS` groups of pairs."""
-    count = min(GROUPS, len(near))
-    group = np.random.default_rng(0).permutation(len(near)) % count
-    without = [agreement(scores[group != one], near[group != one]) for one in range(count)]
-    there = np.ones(count, np.bool_)
-    documents = float(count if count >= FEW else 0)
-    return Mean(agreement(scores, near), np.array(without), there, documents, len(near), share=False)
+def _means(name: str, values: Floats, labels: Any, of: Any) -> Any:
+    """The mean of each label by model, ``[model value]``, over texts or documents; the largest first."""
+    values = np.concatenate([values, values[:1] - values[1:]])
+    frame: Any = pd.DataFrame({"label": labels, "of": of, **dict(enumerate(values))}).dropna()
+    rows: list[dict[str, Any]] = []
+    for label, some in frame.groupby("label", sort=False):
+        for place, model in zip(range(len(values)), MODELS, strict=False):
+            s, n = some.groupby("of")[place].agg(["sum", "count"]).to_numpy(float).T
+            value, se, documents = s.sum() / n.sum(), jackknife.error(s, n), jackknife.effective(n)
+            if name != "below":
+                ends = jackknife.interval(value, se, documents, skew=jackknife.skewness(s, n))
+            elif place < len(NEAR):
+                ends = jackknife.share_interval(value, se, documents, n.sum())
+            else:
+                ends = jackknife.interval(value, se, documents, most=1.0)
+            rows.append(
+                {"label": label, "n": int(n.sum()), "model": model, **jackknife.ends(name, value, ends)}
+            )
+    made: Any = pd.DataFrame(rows, columns=["label", "n", "model", *jackknife.ends(name, 0, (0, 0))])
+    first = made[made["model"] == "A"].sort_values(name, ascending=False, kind="stable")["label"]
+    return made.set_index("label").loc[first].reset_index()
 
 
-def _ends(name: str, mean: Mean, *, paired: bool) -> tuple[float, float]:
-    """The ends of an interval, of a correlation on Fisher's scale."""
-    if name == "below" or paired:
-        return mean.ends
-    value, se, documents = (np.asarray(one) for one in (mean.value, mean.gain.se, mean.documents))
-    with quiet():
-        low, high = np.tanh(jackknife.interval(np.arctanh(value), se / (1 - value**2), documents))
-    return float(low), float(high)
+def _correlations(scores: Floats, near: Floats) -> Any:
+    """Spearman's correlation by model, ``[model pair]``, with an interval by up to `GROUPS` groups of pairs."""
+    count = min(GROUPS, len(scores))
+    group = np.random.default_rng(0).permutation(len(scores)) % count
+    kept = [np.ones(len(scores), np.bool_), *(group != one for one in range(count))]
+    values = np.array([[agreement(scores[some], one[some]) for some in kept] for one in near])
+    rows: list[dict[str, Any]] = []
+    for model, (value, *without) in zip(MODELS, [*values, *(values[:1] - values[1:])], strict=False):
+        se = jackknife.spread(np.array(without), np.ones(count, np.bool_))
+        documents = np.asarray(float(count if count >= FEW else 0))
+        with quiet():
+            ends: Any = (
+                jackknife.interval(value, se, documents, most=1.0)
+                if model == MODELS[-1]
+                else np.tanh(jackknife.interval(np.arctanh(value), se / (1 - value**2), documents))
+            )
+        rows.append(
+            {"label": "score", "n": len(scores), "model": model, **jackknife.ends("correlation", value, ends)}
+        )
+    return pd.DataFrame(rows)
 
 
 def _number(text: str) -> bool:
@@ -153,11 +145,6 @@ def pairs(result: xr.Dataset) -> pd.DataFrame:
     return frame.sort_values(
         ["input", "interaction"], ascending=[True, False], kind="stable", ignore_index=True
     )
-
-
-def words(frame: Any) -> Any:
-    """The rows of units, or of pairs of them, that are of the texts themselves."""
-    return frame[~frame.filter(like="text").eq(OTHER).any(axis=1)]
 
 
 def ranked(result: xr.Dataset) -> pd.DataFrame:

@@ -101,12 +101,8 @@ def _texts(dataset: xr.Dataset, number: int) -> NearTexts:
         through.setdefault((one.side, one.unit), []).append(head)
     here = np.flatnonzero(dataset["input_of_pair"].values == number)
     sides = [rows[rows["side"] == side] for side in "ab"]
-    kept = [np.flatnonzero(side["text"] != statistics.OTHER) for side in sides]
     interactions, q = (
-        [
-            [rounded(value) for value in row]
-            for row in dataset[name].values[here].reshape([*map(len, sides)])[np.ix_(*kept)]
-        ]
+        [[rounded(value) for value in row] for row in dataset[name].values[here].reshape([*map(len, sides)])]
         for name in ("interaction", "q_pair")
     )
     one = dataset.isel(input=number)
@@ -125,7 +121,7 @@ def _texts(dataset: xr.Dataset, number: int) -> NearTexts:
                     heads=through.get((row.side, row.unit), []),
                     box=box_of(dataset["box"].values[row.Index]) if "box" in dataset else None,
                 )
-                for row in statistics.words(side).itertuples()
+                for row in side.itertuples()
             ]
             for side in sides
         ],
