@@ -851,16 +851,27 @@ export interface WhoAnswer {
 }
 
 /**
- * The sources of the followed word or class, or why two texts are near that are read apart.
+ * The sources of the followed word or class.
  */
 export interface WhyAnswer {
   kind: "why";
   id: number;
-  sources: SourcesPayload | SimilarPayload;
+  sources: SourcesPayload;
 }
 
 /**
- * The followed number without a head.
+ * Why two texts are near that are read apart, with the `changes` that are made, and how near they were `before`.
+ */
+export interface NearAnswer {
+  kind: "near";
+  id: number;
+  before: number | null;
+  changes: string[];
+  sources: SimilarPayload;
+}
+
+/**
+ * The followed number without a head, or how near two texts are without some of their words.
  */
 export interface WithoutAnswer {
   kind: "without";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { type Asked, History, inPython, read, write } from "../src/live/asked";
 import { pack, unpack } from "../src/live/frames";
-import { outcome } from "../src/live/story";
+import { having, outcome, went } from "../src/live/story";
 import { type Carrier, type Connection, StaleError, Wire } from "../src/live/wire";
 
 const NOTHING: Asked = { input: {}, changes: [], chosen: null };
@@ -144,9 +144,13 @@ test("what became of the answer is said of what was followed, and of two models 
   );
   expect(outcome(["all hide >0"], [before, after], ["[CLS]", ...pieces])).toContain("Without “[CLS]” ");
   const near = (number: number) => ({ ...(before as object), kind: "cosine", number }) as never;
-  expect(outcome(["all hide >1"], [near(0.5), near(0.4)], pieces, "cosine")).toBe(
+  expect(outcome(["L1H0 off"], [near(0.5), near(0.4)], pieces)).toBe(
+    "Without L1H0 the cosine goes from 0.500 to 0.400.",
+  );
+  expect(went(having(["all hide >1"], null), "cosine", 0.5, 0.4)).toBe(
     "With all hide >1 the cosine goes from 0.500 to 0.400.",
   );
   expect(outcome(["all scale >0-1 2.0"], [before, after], pieces)).toMatch(/^With the odds of “.+ .+” × 2 “/);
+  expect(went("Without “a”", "distance", -1, -2)).toBe("Without “a” the distance goes from 1.000 to 2.000.");
   expect(outcome(["L1H0 mean"], [before], pieces)).toBe("With L1H0 mean, in both models.");
 });

@@ -106,7 +106,7 @@ test("a picture has its patches shaded, by what they give with a word that is po
 
 test("a matrix has a cell a pair, and the figures of the unit that is pinned", () => {
   const cells = drawn("word", null, pair, "matrix");
-  expect(cells.match(/<rect/g)).toHaveLength(4);
+  expect(cells.match(/<rect/g)).toHaveLength(4 + 3); // and the words that have an effect
   expect(cells).not.toContain("−0.400");
   expect(drawn("word", [0, 2], pair, "matrix")).toContain("−0.400");
   const boxes = unitBoxes(pair, { ...state, drawn: "matrix" }, 600);
@@ -118,4 +118,26 @@ test("a matrix has a cell a pair, and the figures of the unit that is pinned", (
   ]);
   expect(boxes[1]!.y - boxes[0]!.y).toBe(boxes[0]!.height);
   expect(boxes[3]!.x - boxes[2]!.x).toBeCloseTo(boxes[2]!.width);
+});
+
+test("words that are struck out are crossed, one or several, in lines and in a matrix", () => {
+  for (const as of ["lines", "matrix"] as const) {
+    const crossed = (struck: number[][]): number => {
+      const block = near(pair, { ...state, drawn: as }, "light", 600, struck.at(-1) ?? null, struck);
+      const pen = new SvgPen(600, block.height);
+      block.draw(pen);
+      return pen.document().match(/height="1\.5"/g)?.length ?? 0;
+    };
+    expect(
+      [
+        [],
+        [[0, 1]],
+        [
+          [0, 1],
+          [1, 0],
+          [0, 2],
+        ],
+      ].map(crossed),
+    ).toEqual([0, 1, 3]);
+  }
 });

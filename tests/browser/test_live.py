@@ -15,6 +15,10 @@ import torch
 import transformers
 
 import headscope as hs
+from headscope.analyses.similar import statistics
+from headscope.analyses.similar.section import sentence
+from headscope.errors import InputError
+from headscope.live.apart import Apart
 from headscope.models import Model
 from tests.helpers.axe import violations
 from tests.helpers.dice import dice
@@ -251,18 +255,15 @@ def test_who_did_it_ranks_heads_and_opens_them(served: str, tab: Callable[..., A
 def test_a_model_of_sentences_opens_on_two_texts_read_apart(
     served: str, tab: Callable[..., Any], demo: Model
 ) -> None:
-    """The sentence and the picture follow what is typed; a struck word is told; heads open on their word."""
+    """The sentence and the picture follow what is typed, and say whether that is chance; heads open on their word."""
     page = tab(served)
     page.wait_for_selector(".near button.unit[aria-label^='B: delayed']")
     a, b = (page.get_by_label(name, exact=True) for name in ("Text", "Pair"))
-    found = hs.similar(demo, a.input_value(), b.input_value(), chance=False)
-    said, near = page.locator(".story p").text_content(), float(found["similarity"][0])
-    assert said.startswith(f"The cosine is {near:.3f}, above all by “late” with “delayed”")
-    assert numbers(page) == [round(near, 3)]
-    page.locator(".near button.unit[aria-label^='A: late']").click()
-    rows = hs.table(found)
-    late = near - float(rows[(rows["side"] == "a") & (rows["text"] == "late")]["effect"].iloc[0])
-    assert f"Without “late” it is {late:.3f}" in page.locator(".near .sub").first.text_content()
+    found = hs.similar(demo, a.input_value(), b.input_value())
+    near, said = float(found["similarity"][0]), f"{sentence(found)}."
+    assert story(page).startswith(f"The cosine is {near:.3f}, above all by “late” with “delayed”")
+    page.get_by_text("of unrelated texts of this length are less near").first.wait_for()
+    assert story(page) == f"{said[0].upper()}{said[1:]}"
     page.get_by_role("button", name="Through which heads?").click()
     page.wait_for_selector(".near li button")
     assert [text.split(" ")[0] for text in page.locator(".near h3").all_text_contents()] == [
@@ -272,18 +273,79 @@ def test_a_model_of_sentences_opens_on_two_texts_read_apart(
     page.locator(".near li button").last.click()
     settle(page)
     assert page.locator(".hv .tok.pin").all_text_contents() == ["delayed"]
-    assert page.locator(".story p").text_content() == said
+    said = story(page)
     a.fill("A lion slept.")
     page.wait_for_selector(".near button.unit[aria-label^='A: lion']")
-    assert page.locator(".story p").text_content() != said
-    page.get_by_label("Parts").select_option("sentence")
+    assert story(page) != said
+    page.locator(".nearness").get_by_label("Parts").select_option("sentence")
     page.wait_for_selector(".near button.unit[aria-label^='A: A lion slept.']")
     page.get_by_role("button", name="Read together").click()
     settle(page)
-    assert (
-        page.locator(".story p").text_content().startswith("Read together, the two texts have a cosine of ")
-    )
+    assert story(page).startswith("Read together, the two texts have a cosine of ")
     assert not page.locator(".near").is_visible()
+
+
+def story(page: Any) -> str:
+    return page.locator(".story p").text_content()
+
+
+def test_words_that_are_struck_out_are_told_of_together(
+    served: str, tab: Callable[..., Any], demo: Model
+) -> None:
+    """By mouse and by keyboard, hidden or deleted, until they are taken back."""
+    page = tab(served)
+    page.wait_for_selector(".near button.unit[aria-label^='B: delayed']")
+    page.get_by_text(
+        "of unrelated texts of this length are less near"
+    ).first.wait_for()  # nothing is drawn anew
+    whole = story(page)
+    texts = [page.get_by_label(name, exact=True).input_value() for name in ("Text", "Pair")]
+    found = hs.similar(demo, *texts, delete=True, chance=False)
+    rows = hs.table(found).set_index(["side", "text"])
+    near = float(found["similarity"][0])
+    late, delayed = (
+        page.locator(f".near button.unit[aria-label^='{name}']") for name in ("A: late", "B: delayed")
+    )
+
+    def told(words: str, left: float) -> None:
+        page.get_by_text(f"{words} the cosine goes from {near:.3f} to {left:.3f}.").wait_for()
+
+    late.click()
+    told("Without “late”", near - rows["effect"]["a", "late"])
+    delayed.focus()
+    page.keyboard.press("Enter")
+    pairs = statistics.pairs(found).set_index(["text_a", "text_b"])
+    both = near - rows["effect"]["a", "late"] - rows["effect"]["b", "delayed"]
+    told("Without “late” and “delayed”", both + pairs["interaction"]["late", "delayed"])
+    assert delayed.evaluate("button => button.matches(':focus')")
+    assert page.locator(".near button.unit[aria-pressed=true]").count() == 2
+    page.keyboard.press(" ")
+    told("Without “late”", near - rows["effect"]["a", "late"])
+    page.get_by_label("Struck words are").select_option("deleted")
+    told("With “late” deleted", near - rows["deleted"]["a", "late"])
+    page.get_by_role("button", name="Take it back").click()
+    assert story(page) == whole
+    assert page.locator(".near button.unit[aria-pressed=true]").count() == 0
+
+
+def test_where_why_two_texts_are_near_cannot_be_told_their_attention_is_seen(
+    served: str, tab: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def near(*_: Any) -> Any:
+        raise InputError("units: expected words, found none")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Apart, "near", near)
+        page = tab(served)
+        page.locator(".hv .toks").first.wait_for()
+        settle(page)
+        assert page.locator(".problem").text_content() == "units: expected words, found none"
+        assert not page.locator(".nearness").is_visible()
+        assert "the" in pieces(page)
+    page.get_by_label("Text", exact=True).fill("A lion slept.")
+    page.wait_for_selector(".near button.unit[aria-label^='A: lion']")
+    settle(page)
+    assert not page.locator(".problem").is_visible()
 
 
 def test_the_address_keeps_what_is_asked(served: str, tab: Callable[..., Any]) -> None:

@@ -14,6 +14,7 @@ import transformers
 from numpy.testing import assert_allclose
 
 import headscope as hs
+from headscope.analyses.similar.section import sentence
 from headscope.attention.objective import objective
 from headscope.core.maps import AttentionMaps
 from headscope.live import session
@@ -413,16 +414,18 @@ def test_two_texts_are_near_as_an_index_reads_them(demo: Model) -> None:
     assert (live.info["apart"], Live(demo, demo).info["apart"]) == ("cosine", None)
     shown = show(live, texts[0], "L5H9 off", pair=texts[1])
     assert [one["label"] for one in shown["payload"]["inputs"]] == ["A", "B"]
-    told, _ = ask(live, "why", turn=shown["turn"], at=None, chosen=None, spans="word", heads=True)
+    given = {"input": dict(zip(("text", "pair"), texts, strict=True)), "changes": ["L5H9 off", "L5H99 off"]}
+    told, _ = ask(live, "near", **given, spans="word", heads=True)
+    assert told["changes"] == shown["changes"] == ["L5H9 off"]
     plain = hs.similar(demo, *texts, chance=False)
     with hs.edit(demo, "L5H9 off"):
-        found = hs.similar(demo, *texts, chance=False, through=4)
+        found = hs.similar(demo, *texts, chance=False, through=4, delete=True)
         for place, text in enumerate(texts):
             expect_maps(live, shown, place, hs.capture(demo, text))
     near = [float(one["similarity"][0]) for one in (plain, found)]
-    assert_allclose([one["number"] for one in shown["says"]], near, atol=1e-6)
-    assert abs(near[0] - near[1]) > 1e-4
     (pair,) = told["sources"]["pairs"]
+    assert_allclose([told["before"], pair["similarity"]], near, atol=1e-6)
+    assert abs(near[0] - near[1]) > 1e-4
     assert_allclose(np.ravel(pair["interactions"]), found["interaction"], atol=1e-6)
     for side, units in enumerate(pair["units"]):
         for unit in units:
@@ -431,10 +434,58 @@ def test_two_texts_are_near_as_an_index_reads_them(demo: Model) -> None:
         (one["layer"], one["head"]) for units in pair["units"] for unit in units for one in unit["heads"]
     ]
     assert carriers == [*zip(found["through_layer"].values, found["through_head"].values, strict=True)]
-    assert "A: type something" in error(live, kind="show", input={"text": " ", "pair": "b"})
+    _struck(live, given, found)
+    for kind in ("show", "near"):
+        assert "A: expected a text, found ' '" in error(live, kind=kind, input={"text": " ", "pair": "b"})
+    assert "of a model that reads each alone" in error(live, kind="near", input={"text": "a"})
     assert show(live, *texts[:1], pair=texts[1], together=True)["says"][0]["number"] != pytest.approx(
         near[0], abs=1e-2
     )
+
+
+def _struck(live: Live, given: dict[str, Any], found: Any) -> None:
+    """Without some words they are as near as the analysis says of each, hidden or deleted, and of one of either text."""
+
+    def without(*struck: list[int], **more: Any) -> float:
+        told, _ = live.answer(
+            {"kind": "near", "id": 7, **given, "spans": "word", "struck": [*struck], **more}
+        )
+        assert told["kind"] == "without", told
+        return told["number"]
+
+    whole = float(found["similarity"][0])
+    a, b = (found["unit_effect"].values[found["side"].values == side] for side in "ab")
+    assert without([], []) == pytest.approx(whole, abs=1e-6)
+    assert without([1], []) == pytest.approx(whole - a[1], abs=1e-6)
+    deleted = found["deleted"].values[found["side"].values == "b"]
+    assert without([], [2], delete=True) == pytest.approx(whole - deleted[2], abs=1e-6)
+    both = found["interaction"].values.reshape(len(a), len(b))[1, 2]
+    assert without([1], [2]) == pytest.approx(whole - a[1] - b[2] + both, abs=1e-6)
+    assert without([1, 2], []) != pytest.approx(whole - a[1] - a[2], abs=1e-4)
+    asked = {"kind": "near", **given, "spans": "word"}
+    assert f"struck: A has {len(a)} units, found [9]" in error(live, **asked, struck=[[9], []])
+    for value in ODD[1:]:
+        assert error(live, **asked, struck=value).startswith("struck")
+
+
+def test_near_texts_are_compared_with_unrelated_ones_until_somebody_asks_anew(demo: Model) -> None:
+    live = Live(demo)
+    texts = "The cat sat.", "A dog ran away."
+    asked = {
+        "kind": "near",
+        "id": 7,
+        "input": dict(zip(("text", "pair"), texts, strict=True)),
+        "spans": "word",
+    }
+    looks = iter([False] * 9)
+    stopped, _ = live.answer({**asked, "chance": True}, lambda: next(looks, True))
+    assert (stopped["kind"], stopped["stale"]) == ("error", True)
+    told, _ = live.answer({**asked, "chance": True})
+    (pair,) = told["sources"]["pairs"]
+    assert pair["says"] == sentence(hs.similar(demo, *texts))
+    assert "% of unrelated texts of this length are less near" in pair["says"]
+    told, _ = live.answer(asked)
+    assert "unrelated" not in told["sources"]["pairs"][0]["says"]
 
 
 def _deep() -> list[Any]:
@@ -459,6 +510,7 @@ ASKED = {
     "quantity": ("id", "turn", "name"),
     "reads": ("id", "turn", "input", "part", "layer", "head", "query", "key"),
     "why": ("id", "turn", "at", "chosen", "spans"),
+    "near": ("id", "input", "changes", "spans", "heads", "chance", "struck"),
 }
 
 

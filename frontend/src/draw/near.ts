@@ -9,6 +9,7 @@ import { areas } from "./areas";
 import { type Block, placed } from "./block";
 import { area, curve, lettering, write } from "./canvas";
 import { textWidth } from "./ruler";
+import type { SvgPen } from "./svg";
 
 export const ROW = 24;
 const SIZE = 13;
@@ -106,51 +107,6 @@ export function unitBoxes(pair: NearTexts, state: SimilarState, width: number): 
 const cellOf = (rows: readonly number[][], width: number): number =>
   Math.min(ROW * 1.7, (width * (1 - SIDE) - 8) / Math.max(rows[1]!.length, 1));
 
-/** The same as a matrix, a row a unit of A. */
-function matrix(pair: NearTexts, state: SimilarState, theme: Theme, width: number, focus: SimilarState["pin"]): Block {
-  const colours = COLOURS[theme];
-  const rows = shownUnits(pair, state.level);
-  const [ofA, ofB] = rows as [number[], number[]];
-  const most = Math.max(...together(pair, state.level).map(({ value }) => Math.abs(value)), 1e-9);
-  const boxes = unitBoxes(pair, state, width);
-  const cell = cellOf(rows, width);
-  return {
-    width,
-    height: ABOVE + ofA.length * ROW,
-    draw(pen) {
-      for (const { side, place, x, y, width: wide, height } of boxes) {
-        const unit = pair.units[side]![place]!;
-        const on = focus?.[0] === side && focus[1] === place;
-        const colour = on ? colours.accent : colours.ink;
-        const text = fitting(unit.text, side === 0 ? wide - 8 : ABOVE - 8);
-        lettering(pen, `${on ? 600 : 400} ${SIZE}px`, side === 0 ? "right" : "left");
-        if (side === 0) write(pen, colour, text, x + wide, y + height / 2);
-        else {
-          pen.turn(-90, x + wide / 2, ABOVE - 6);
-          write(pen, colour, text, x + wide / 2, ABOVE - 6);
-          pen.end();
-        }
-      }
-      ofA.forEach((a, row) => {
-        ofB.forEach((b, column) => {
-          const value = pair.interactions[a]![b] ?? 0;
-          const { tone, strength } = shade(value, most);
-          const dim = focus && focus[1] !== (focus[0] === 0 ? a : b) ? 0.4 : 1;
-          const [x, y] = [width * SIDE + 8 + column * cell, ABOVE + row * ROW];
-          pen.globalAlpha = dim;
-          pen.rounded(x, y, cell - 1, ROW - 1, mixed(colours[tone], colours.bg, strength / 50), null, 2);
-          const number = signed(value);
-          if (focus && dim === 1 && textWidth(number, 10) < cell - 4) {
-            lettering(pen, "400 10px", "center");
-            write(pen, colours.ink, number, x + cell / 2, y + ROW / 2);
-          }
-        });
-      });
-      pen.globalAlpha = 1;
-    },
-  };
-}
-
 /** A text, shortened to a room. */
 function fitting(text: string, room: number): string {
   let made = text;
@@ -158,74 +114,104 @@ function fitting(text: string, room: number): string {
   return made;
 }
 
-/** The picture of a pair; `focus` is the unit that is pointed at, else the pinned one. */
-export function near(pair: NearTexts, state: SimilarState, theme: Theme, width: number, focus = state.pin): Block {
-  if (state.drawn === "matrix") return matrix(pair, state, theme, width, focus);
+/** The picture of a pair; `focus` is the unit that is pointed at, else the pinned one, and some are struck out. */
+export function near(
+  pair: NearTexts,
+  state: SimilarState,
+  theme: Theme,
+  width: number,
+  focus = state.pin,
+  struck: readonly number[][] = focus ? [focus] : [],
+): Block {
   const colours = COLOURS[theme];
-  const rows = shownUnits(pair, state.level);
+  const matrix = state.drawn === "matrix";
   const every = together(pair, state.level);
   const most = Math.abs(every[0]?.value ?? 0) || 1;
   const largest = Math.max(...pair.units.flat().map(({ effect }) => Math.abs(effect ?? 0)), 1e-9);
-  const side = width * SIDE;
+  const boxes = unitBoxes(pair, state, width);
   const { picture } = pair;
-  const texts = picture ? [rows[0]!] : rows;
-  const x = [side, width * (picture ? PICTURE : 1 - SIDE)] as const;
-  const at = (s: number, place: number): number => (rows[s]!.indexOf(place) + 0.5) * ROW + ROW;
+  const x = [width * SIDE, width * (picture ? PICTURE : 1 - SIDE)] as const;
+  const at: UnitBox[][] = [[], []];
+  for (const box of boxes) at[box.side]![box.place] = box;
   const own = focus && every.filter(({ a, b }) => (focus[0] === 0 ? a : b) === focus[1]);
   const chosen = (s: number, place: number): boolean => focus?.[0] === s && focus[1] === place;
   const met = (s: number, place: number): number => own?.find(({ a, b }) => (s === 0 ? a : b) === place)?.value ?? 0;
   // Beside a picture no line is drawn: what is not pointed at is shaded by what it gives with what is.
   const tint = (s: number, place: number): Shade =>
     picture && focus && focus[0] !== s ? shade(met(s, place), most) : shade(pair.units[s]![place]!.effect, largest);
+  const regions = boxes.filter(({ side }) => picture && side === 1);
   const board =
     picture &&
     areas(
       picture,
-      rows[1]!.map((place) => ({ box: pair.units[1]![place]!.box!, shade: tint(1, place), on: chosen(1, place) })),
+      regions.map(({ place }) => ({ box: pair.units[1]![place]!.box!, shade: tint(1, place), on: chosen(1, place) })),
       theme,
       enlarged(width, picture),
     );
+
+  function cell(pen: SvgPen, { a, b, value }: Both): void {
+    const { y, height } = at[0]![a]!;
+    const { x: left, width: wide } = at[1]![b]!;
+    const [middle, number] = [left + wide / 2, signed(value)];
+    const { tone, strength } = shade(value, most);
+    const mine = chosen(0, a) || chosen(1, b);
+    pen.globalAlpha = focus && !mine ? 0.4 : 1;
+    pen.rounded(left, y, wide - 1, height - 1, mixed(colours[tone], colours.bg, strength / 50), null, 2);
+    lettering(pen, "400 10px", "center");
+    if (mine && textWidth(number, 10) < wide - 4) write(pen, colours.ink, number, middle, y + height / 2);
+  }
+
+  function line(pen: SvgPen, { a, b, value, q }: Both): void {
+    const share = Math.abs(value) / most;
+    if (!own && share < FAINT) return;
+    pen.strokeStyle = colours[value < 0 ? "minus" : "plus"];
+    pen.globalAlpha = (0.15 + 0.85 * share) * (q === null || q <= LEVEL || own ? 1 : 0.5);
+    pen.lineWidth = 0.8 + 4 * share;
+    curve(pen, x[0] + 8, at[0]![a]!.y + ROW / 2, x[1] - 8, at[1]![b]!.y + ROW / 2, BEND);
+  }
+
   return {
     width,
-    height: ROW + Math.max(board?.height ?? 0, ROW * Math.max(...texts.map((some) => some.length), 1)),
+    height: Math.max(ROW + (board?.height ?? ROW), ...boxes.map(({ y, height }) => y + height)),
     draw(pen) {
-      lettering(pen, "600 11px", "right");
-      write(pen, colours.ink2, "A", x[0], ROW / 2);
-      lettering(pen, "600 11px");
-      write(pen, colours.ink2, "B", x[1], ROW / 2);
       if (board) placed(pen, board, x[1], ROW);
-      for (const { a, b, value, q } of board ? [] : (own ?? every).slice(0, 400).reverse()) {
-        const share = Math.abs(value) / most;
-        if (!own && share < FAINT) continue;
-        pen.strokeStyle = colours[value < 0 ? "minus" : "plus"];
-        pen.globalAlpha = (0.15 + 0.85 * share) * (q === null || q <= LEVEL || own ? 1 : 0.5);
-        pen.lineWidth = 0.8 + 4 * share;
-        curve(pen, x[0] + 8, at(0, a), x[1] - 8, at(1, b), BEND);
+      else if (matrix) for (const both of every) cell(pen, both);
+      else for (const both of (own ?? every).slice(0, 400).reverse()) line(pen, both);
+      for (const s of matrix ? [] : [0, 1]) {
+        pen.globalAlpha = 1;
+        lettering(pen, "600 11px", s === 0 ? "right" : "left");
+        write(pen, colours.ink2, "AB"[s]!, x[s]!, ROW / 2);
       }
-      pen.globalAlpha = 1;
-      texts.forEach((some, s) => {
-        for (const place of some) {
-          const unit: NearUnit = pair.units[s]![place]!;
-          const y = at(s, place);
-          const on = chosen(s, place);
-          const number = own && focus![0] !== s ? signed(met(s, place)) : on ? signed(unit.effect ?? 0) : "";
-          const room = side - 16 - (number ? textWidth(number, 11) + 8 : 0);
-          const text = fitting(unit.text, room);
-          const wide = textWidth(text, SIZE);
-          const left = s === 0 ? x[0] - wide : x[1];
-          const { tone, strength } = tint(s, place);
-          if (strength >= 0.5 || on) {
-            const fill = mixed(colours[tone], colours.bg, strength / 100);
-            pen.rounded(left - 5, y - ROW / 2 + 3, wide + 10, ROW - 6, fill, on ? colours.ink : null, 3);
-          }
-          pen.globalAlpha = 1;
-          lettering(pen, `400 ${SIZE}px`);
-          write(pen, own && !on && focus![0] === s ? colours.ink3 : colours.ink, text, left, y);
-          if (state.pin?.[0] === s && state.pin[1] === place) area(pen, colours.minus, left - 2, y, wide + 4, 1.5);
-          lettering(pen, "400 11px", s === 0 ? "right" : "left");
-          if (number) write(pen, colours.ink2, number, s === 0 ? left - 10 : left + wide + 10, y);
+      for (const { side: s, place, x: start, y: top, width: room, height } of boxes) {
+        if (picture && s === 1) continue;
+        const unit: NearUnit = pair.units[s]![place]!;
+        const turned = matrix && s === 1;
+        const y = turned ? ABOVE - 6 : top + height / 2;
+        const on = chosen(s, place);
+        const number = matrix
+          ? ""
+          : own && focus![0] !== s
+            ? signed(met(s, place))
+            : on
+              ? signed(unit.effect ?? 0)
+              : "";
+        const text = fitting(unit.text, (turned ? height : room) - 16 - (number ? textWidth(number, 11) + 8 : 0));
+        const wide = textWidth(text, SIZE);
+        const left = turned ? start + room / 2 : s === 0 ? x[0] - wide : x[1];
+        const { tone, strength } = tint(s, place);
+        pen.globalAlpha = 1;
+        if (turned) pen.turn(-90, left, y);
+        if (strength >= 0.5 || on) {
+          const fill = mixed(colours[tone], colours.bg, strength / 100);
+          pen.rounded(left - 5, y - ROW / 2 + 3, wide + 10, ROW - 6, fill, on ? colours.ink : null, 3);
         }
-      });
+        lettering(pen, `400 ${SIZE}px`);
+        write(pen, own && !on && focus![0] === s ? colours.ink3 : colours.ink, text, left, y);
+        if (struck.some(([of, one]) => of === s && one === place)) area(pen, colours.minus, left - 2, y, wide + 4, 1.5);
+        lettering(pen, "400 11px", s === 0 ? "right" : "left");
+        if (number) write(pen, colours.ink2, number, s === 0 ? left - 10 : left + wide + 10, y);
+        if (turned) pen.end();
+      }
     },
   };
 }

@@ -5,6 +5,7 @@ import type {
   LiveExample,
   LiveInfo,
   LiveInput,
+  NearAnswer,
   Prediction,
   SaysAnswer,
   Shown,
@@ -22,6 +23,7 @@ import { COPIED, copyLink } from "../ui/roving";
 import { download } from "../ui/save";
 import { type Asked, History, inPython, write } from "./asked";
 import { ChangesBox } from "./changes";
+import { NearBox } from "./near";
 import { SaysBox } from "./says";
 import { Session } from "./session";
 import { Story } from "./story";
@@ -70,6 +72,7 @@ export class Live {
   private readonly story: Story;
   private readonly who: WhoBox;
   private readonly why: WhyBox;
+  private readonly near: NearBox;
   private readonly top = h("div.top.brand");
   private readonly body = h("div.body");
   private readonly stage = h("div.stage");
@@ -77,6 +80,8 @@ export class Live {
   private readonly sizes: ResizeObserver;
   private explorer: Explorer | null = null;
   private shown: Shown | null = null;
+  // Whether what was stands beside what changes made of it.
+  private beside = false;
   private input: LiveInput;
   private chosen: number | null;
   private begin: ExplorerState;
@@ -129,25 +134,19 @@ export class Live {
       open: (layer, head) => this.explorer?.open(layer, head, false),
     });
     this.why = new WhyBox({
-      ask: async (spans, heads) =>
-        (await this.session.ask<WhyAnswer>("why", { ...this.followed, spans, heads })).sources,
-      says: (text) => this.story.near(text),
-      open: ({ layer, head }, first, input = 0) => {
-        const place = this.place;
-        const between = place === null ? null : [place, first];
-        this.explorer?.set({
-          scale: "head",
-          layer,
-          heads: [head],
-          side: "one",
-          input,
-          pin: place === null ? ["to", first] : null,
-          between,
-        });
-      },
-      dark: () => this.root.dataset.theme === "dark",
+      ask: async (spans) => (await this.session.ask<WhyAnswer>("why", { ...this.followed, spans })).sources,
+      open: (head, first) => this.open(head, first, 0),
       shade: (prompt) => this.texts.shade(prompt),
       toggle: (change) => this.toggle(change),
+    });
+    this.near = new NearBox({
+      ask: () => this.ask(),
+      heads: () => this.session.compare(true),
+      without: (struck, del) => this.session.without(struck, del),
+      dark: () => this.root.dataset.theme === "dark",
+      open: (head, first, input) => this.open(head, first, input),
+      says: (text, undo) => this.story.tell(text, undo),
+      takeBack: () => this.takeBack(),
     });
     const side = h(
       "aside.tells",
@@ -160,7 +159,8 @@ export class Live {
     this.stage.append(this.empty);
     root.append(h("h1.hidden", "headscope"), this.top, this.body);
     const each = h("h2.each", "The attention of each text");
-    this.body.append(this.texts.root, h("div.middle", this.story.root, each, this.stage), side, this.why.root);
+    const middle = h("div.middle", this.story.root, this.near.root, each, this.stage);
+    this.body.append(this.texts.root, middle, side, this.why.root);
     root.addEventListener("keydown", (event) => this.key(event));
     const size = (): void => {
       root.classList.toggle("wide", root.clientWidth >= WIDE);
@@ -177,6 +177,7 @@ export class Live {
     this.session = new Session(carrier, {
       info: (info) => this.told(info),
       lost: (why) => this.texts.lose(why),
+      near: (answer) => this.nearer(answer),
       shown: (shown, store, milliseconds) => this.draw(shown, store, milliseconds),
       problem: (text) => this.texts.fail(text),
       busy: (busy) => {
@@ -192,8 +193,8 @@ export class Live {
   /** The surroundings have become light or dark. */
   surroundings(): void {
     this.explorer?.surroundings();
-    this.why.surroundings();
     this.theme();
+    this.near.surroundings();
   }
 
   /** Take over what is asked and shown from outside. */
@@ -263,7 +264,12 @@ export class Live {
     const empty = !this.input.text?.trim() && !this.input.messages?.some(({ content }) => content.trim());
     this.root.classList.toggle("cleared", empty);
     if (empty) return this.clear();
-    this.session.show({ ...this.asked, ...this.followed, layer: this.explorer?.state.layer ?? this.begin.layer ?? -1 });
+    this.session.show({
+      ...this.asked,
+      ...this.followed,
+      layer: this.explorer?.state.layer ?? this.begin.layer ?? -1,
+      spans: this.apart ? this.near.units : null,
+    });
   }
 
   // Nothing is asked, and nothing is shown.
@@ -360,6 +366,20 @@ export class Live {
     void this.say();
   }
 
+  // Show a head where a token is outlined, of an input.
+  private open({ layer, head }: { layer: number; head: number }, first: number, input: number): void {
+    const place = this.place;
+    this.explorer?.set({
+      scale: "head",
+      layer,
+      heads: [head],
+      side: "one",
+      input,
+      pin: place === null ? ["to", first] : null,
+      between: place === null ? null : [place, first],
+    });
+  }
+
   private async say(): Promise<void> {
     if (this.apart) return this.tell(); // of no place
     this.who.clear();
@@ -372,18 +392,19 @@ export class Live {
     this.tell();
   }
 
-  // The sources are of the input, the place and the word; changes strike their parts out, and make two texts less near.
+  // The sources are of the input, the place and the word; changes strike their parts out.
   private sources(): void {
-    const { apart } = this;
-    if (this.root.classList.contains("apart") !== apart) {
-      this.root.classList.toggle("apart", apart);
-      this.why.root.open = apart;
-      if (apart) this.story.root.after(this.why.root);
-      else this.body.append(this.why.root);
-    }
-    this.why.root.hidden = !this.info.sources || (!apart && this.shown?.says[0]?.kind === "cosine");
-    this.why.update(apart, this.input, ...(apart ? [this.history.changes] : [this.place, this.chosen]));
+    this.why.root.hidden = !this.info.sources || this.shown?.says[0]?.kind === "cosine";
+    this.why.update(this.input, this.place, this.chosen);
     this.why.changes(this.history.changes);
+  }
+
+  // Why two texts are near, and what changes did to it.
+  private nearer(answer: NearAnswer | null): void {
+    if (!this.apart) return; // another input is typed
+    this.root.classList.add("told", "apart");
+    this.story.clear();
+    this.near.show(answer, this.info.apart!);
   }
 
   // Whether two texts are shown that are each read alone.
@@ -394,19 +415,17 @@ export class Live {
 
   private predicted(says: readonly Prediction[]): void {
     const own = this.info.against ? says.slice(0, 1) : says; // two models are not before and after
-    const apart = this.apart ? this.info.apart : null;
-    this.story.show(this.example, this.shown?.changes ?? [], own, this.pieces, apart);
+    this.story.show(this.example, this.shown?.changes ?? [], own, this.pieces);
     const inputs = this.shown?.payload.inputs ?? [];
     this.says.show(
       says,
       inputs.map(({ label }) => label),
-      apart,
     );
   }
 
   private draw(shown: Shown, store: Store, milliseconds: number): void {
-    const before = this.shown;
     this.shown = shown;
+    this.root.classList.toggle("apart", this.apart);
     this.root.classList.add("told");
     const { payload } = shown;
     this.texts.counted(shown.tokens, milliseconds);
@@ -418,15 +437,15 @@ export class Live {
     if (this.explorer) {
       // A first change puts what was beside what is; without one there is one picture.
       const two = payload.inputs.length === 2 && !this.apart;
-      const had = before?.payload.inputs.length === 2 && !this.root.classList.contains("apart");
-      const side = two === had ? {} : { side: two ? ("both" as const) : ("one" as const), input: 0 };
+      const side = two === this.beside ? {} : { side: two ? ("both" as const) : ("one" as const), input: 0 };
+      this.beside = two;
       this.explorer.renew({ payload, store, state: { ...side, ...begin } });
     } else {
       const side = this.apart ? { side: "one" as const } : {};
       this.picture({ payload, store, state: { ...payload.state, ...side, ...begin } });
     }
     this.theme();
-    this.predicted(shown.says);
+    if (!this.apart) this.predicted(shown.says);
     this.panel(this.explorer!.state);
     this.who.clear();
     this.sources();

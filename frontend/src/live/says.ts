@@ -50,8 +50,8 @@ export class SaysBox {
     this.about.textContent = this.note.textContent = "";
   }
 
-  /** `names` are those of the inputs, where there are two; `apart` how near two texts are that are read apart. */
-  show(says: readonly Prediction[], names: readonly string[], apart: string | null): void {
+  /** `names` are those of the inputs, where there are two. */
+  show(says: readonly Prediction[], names: readonly string[]): void {
     const first = says[0]!;
     const why =
       first.kind === "none"
@@ -68,7 +68,7 @@ export class SaysBox {
       first.kind === "cosine"
         ? "the cosine of A and B read together"
         : `log p('${followed?.text.trim() || followed?.text}'), in nats`;
-    if (first.kind === "cosine") return this.cosine(says, apart ? ["as it is", "changed"] : names, apart);
+    if (first.kind === "cosine") return this.cosine(says, names);
     const where =
       first.place === null
         ? ""
@@ -156,10 +156,10 @@ export class SaysBox {
     return [...rows.values()].sort((a, b) => (b.shares[0] ?? -1) - (a.shares[0] ?? -1));
   }
 
-  private cosine(says: readonly Prediction[], names: readonly string[], apart: string | null): void {
+  private cosine(says: readonly Prediction[], names: readonly string[]): void {
     this.about.replaceChildren(
-      `${apart ?? "cosine"} of A and B, read ${apart ? "apart, as an index does" : "together"}`,
-      h("span.dim", apart ? "" : " · an index reads each text alone"),
+      "cosine of A and B, read together",
+      h("span.dim", " · an index reads each text alone"),
       this.rounded,
     );
     this.table.replaceChildren(

@@ -1,6 +1,15 @@
 // A page's side of a live model: one question for pictures is on its way at a time, and the latest waits behind it.
 
-import type { ArraysAnswer, ExplorerPayload, LiveInfo, QuantityAnswer, ReadsInfo, Shown } from "../protocol";
+import type {
+  ArraysAnswer,
+  ExplorerPayload,
+  LiveInfo,
+  NearAnswer,
+  QuantityAnswer,
+  ReadsInfo,
+  Shown,
+  WithoutAnswer,
+} from "../protocol";
 import { gunzip, Store } from "../scene/data";
 import { reason } from "../scene/format";
 import type { Line } from "../scene/scene";
@@ -11,11 +20,15 @@ import { type Carrier, StaleError, Wire } from "./wire";
 
 /** After so long what is computed is stopped if something newer waits. */
 const PATIENCE = 1000;
+/** After so long without a key two texts are compared with unrelated ones. */
+const QUIET = 600;
 
 interface Listener {
   info(info: LiveInfo): void;
   /** The connection is lost; null: it is back. */
   lost(why: string | null): void;
+  /** Why two texts are near that are read apart; null: that cannot be told. */
+  near(answer: NearAnswer | null): void;
   shown(shown: Shown, store: Store, milliseconds: number): void;
   problem(text: string): void;
   /** Whether something is being computed. */
@@ -26,6 +39,8 @@ interface Listener {
 interface Wanted extends Asked {
   readonly at: number | null;
   readonly layer: number;
+  /** What two texts are cut into that are read apart; null: nothing is. */
+  readonly spans: string | null;
 }
 
 export class Session {
@@ -43,6 +58,8 @@ export class Session {
   >();
   private timer = 0;
   private up = false;
+  private compared: Wanted | null = null;
+  private comparing = 0;
 
   constructor(
     private readonly carrier: Carrier,
@@ -62,7 +79,7 @@ export class Session {
   /** Have an input read and shown, in place of any that waits. */
   show(wanted: Wanted): void {
     this.wanted = this.last = wanted;
-    window.clearTimeout(this.timer);
+    this.hurry();
     if (!this.running) return void this.next();
     this.timer = window.setTimeout(
       () => this.wanted && this.running && this.wire.stop(),
@@ -89,13 +106,27 @@ export class Session {
 
   private async next(): Promise<void> {
     if (this.running || !this.wanted || !this.up) return;
-    const { input, changes, at, chosen, layer } = this.wanted;
-    this.running = this.wanted;
+    const asked = this.wanted;
+    this.running = asked;
     this.wanted = null;
     this.began = performance.now();
     this.listener.busy(true);
     try {
-      const { content, buffers } = await this.wire.ask<Shown>("show", { input, changes, at, chosen, layer });
+      let problem = "";
+      let near: NearAnswer | null = null;
+      if (asked.spans) {
+        try {
+          near = (await this.wire.ask<NearAnswer>("near", asked)).content;
+        } catch (error) {
+          if (error instanceof StaleError) throw error;
+          problem = reason(error);
+        }
+        if (!this.last) return;
+      }
+      const answer = this.wanted ? null : this.wire.ask<Shown>("show", asked); // read while what is near is drawn
+      if (asked.spans) this.listener.near(near);
+      if (!answer) return;
+      const { content, buffers } = await answer;
       if (!this.last) return;
       const blobs = new Map(content.arrays.map((name, place) => [name, buffers[place]!]));
       const store = new Store(
@@ -106,13 +137,53 @@ export class Session {
       this.payload = content.payload;
       this.blobs = blobs;
       this.listener.shown(content, store, performance.now() - this.began);
+      if (problem) this.listener.problem(problem);
     } catch (error) {
       if (!(error instanceof StaleError) && !this.wanted) this.listener.problem(reason(error));
     } finally {
       this.running = null;
       if (this.wanted && this.up) void this.next();
-      else this.listener.busy(false);
+      else {
+        this.listener.busy(false);
+        this.compareSoon();
+      }
     }
+  }
+
+  // A key does not wait for what nobody asked for.
+  private hurry(): void {
+    window.clearTimeout(this.timer);
+    if (this.comparing) this.wire.stop();
+  }
+
+  private compareSoon(): void {
+    if (!this.carrier.stops || !this.last?.spans || this.last === this.compared) return;
+    this.timer = window.setTimeout(() => {
+      this.compare(false).catch(() => undefined); // what was told stays
+    }, QUIET);
+  }
+
+  /** Whether two texts are near by chance, and through which heads. */
+  async compare(heads: boolean): Promise<void> {
+    const asked = this.last;
+    this.hurry();
+    this.comparing++;
+    try {
+      const { content } = await this.wire.ask<NearAnswer>("near", { ...asked, chance: true, heads });
+      if (asked !== this.last) return;
+      this.compared = asked;
+      this.listener.near(content);
+    } finally {
+      this.comparing--;
+    }
+  }
+
+  /** How near two texts are without some of their words. */
+  async without(struck: readonly number[][], del: boolean): Promise<number> {
+    this.hurry();
+    const { content } = await this.wire.ask<WithoutAnswer>("near", { ...this.last, struck, delete: del });
+    this.compareSoon();
+    return content.number;
   }
 
   // Arrays that are asked for at once travel at once.

@@ -9,6 +9,7 @@ const LONGEST = 5000;
 
 export class Socket implements Carrier {
   readonly packed = true;
+  readonly stops = true;
   private socket: WebSocket | null = null;
   private pause = FIRST;
   private timer = 0;

@@ -40,11 +40,10 @@ function scaled(change: string, pieces: readonly string[] | null): string {
   return found?.by ? `the odds of ${found.text} × ${Number(found.by)}` : change;
 }
 
-/** What the model says; `apart`: the name of how near two texts are that are read apart. */
-export function answer(says: Prediction, apart: string | null = null): string {
+/** What the model says. */
+export function answer(says: Prediction): string {
   const [best] = says.top;
-  if (says.kind === "cosine")
-    return `Read ${apart ? "apart" : "together"}, the two texts have a ${apart ?? "cosine"} of ${figure(says.number!)}.`;
+  if (says.kind === "cosine") return `Read together, the two texts have a cosine of ${figure(says.number!)}.`;
   if (!best) return "";
   const share = `“${readable(best, says)}”, with ${percent(best.p)}`;
   const where = `“${shown(says.after.trim() || says.after)}”`;
@@ -54,29 +53,34 @@ export function answer(says: Prediction, apart: string | null = null): string {
     : `In the place of ${where} the model says ${share}.`;
 }
 
+/** How near two texts were, and are. */
+export const went = (how: string, kind: string, before: number, after: number): string =>
+  `${how} the ${kind} goes from ${[before, after].map((x) => figure(kind === "distance" ? -x : x)).join(" to ")}.`;
+
+/** Without or with these changes. Two texts that are read apart have no tokens in common. */
+export function having(changes: readonly string[], pieces: readonly string[] | null): string {
+  const without = changes.map((change) => taken(change, pieces));
+  return without.every(Boolean)
+    ? `Without ${without.join(", ")}`
+    : `With ${changes.map((change) => scaled(change, pieces)).join(", ")}`;
+}
+
 /** What changes made of what the model says, before and after; of two models, both changed, there is one answer each. */
 export function outcome(
   changes: readonly string[],
   [first, last]: readonly Prediction[],
   pieces: readonly string[],
-  apart: string | null = null,
 ): string {
-  // Two texts read apart have other tokens at the same places.
-  const own = apart ? null : pieces;
-  const without = changes.map((change) => taken(change, own));
-  const how = without.every(Boolean)
-    ? `Without ${without.join(", ")}`
-    : `With ${changes.map((change) => scaled(change, own)).join(", ")}`;
+  const how = having(changes, pieces);
   if (!first || !last) return `${how}, in both models.`;
-  if (first.kind === "cosine")
-    return `${how} the ${apart ?? "cosine"} goes from ${figure(first.number!)} to ${figure(last.number!)}.`;
+  if (first.kind === "cosine") return went(how, "cosine", first.number!, last.number!);
   const [followed, best] = [first.chosen ?? first.top[0], last.top[0]];
   if (!followed || !best) return `${how}.`;
   const after = [...last.top, ...(last.chosen ? [last.chosen] : [])].find(({ id }) => id === followed.id);
-  const went = `${how} “${readable(followed, first)}” goes from ${percent(followed.p)} to ${after ? percent(after.p) : "a place below the first ten"}`;
+  const told = `${how} “${readable(followed, first)}” goes from ${percent(followed.p)} to ${after ? percent(after.p) : "a place below the first ten"}`;
   const other =
     best.id === first.top[0]!.id ? "" : `, and “${readable(best, last)}” is the likeliest, with ${percent(best.p)}`;
-  return `${went}${other}.`;
+  return `${told}${other}.`;
 }
 
 export class Story {
@@ -90,9 +94,10 @@ export class Story {
     this.root.replaceChildren();
   }
 
-  /** Why two texts are near; where changes are made what these did stays. */
-  near(text: string): void {
-    if (!this.root.querySelector("button")) this.root.replaceChildren(h("p", text));
+  /** Tell something, and offer to take back what it tells of. */
+  tell(text: string, undo?: () => void): void {
+    this.clear();
+    this.root.append(h("p", text), undo ? h("button", { onclick: undo }, "Take it back") : "");
   }
 
   show(
@@ -100,16 +105,13 @@ export class Story {
     changes: readonly string[],
     says: readonly Prediction[],
     pieces: readonly string[],
-    apart: string | null,
   ): void {
     this.clear();
     const { owner, turn } = this;
     const [first] = says as [Prediction];
     const tell = (text: string, ...buttons: HTMLElement[]): void =>
       this.root.replaceChildren(...(text ? [h("p", text), ...buttons] : []));
-    if (changes.length > 0)
-      return tell(outcome(changes, says, pieces, apart), h("button", { onclick: () => owner.undo() }, "Take it back"));
-    if (apart) return tell(answer(first, apart));
+    if (changes.length > 0) return this.tell(outcome(changes, says, pieces), () => owner.undo());
     const { look, change, layer, head } = example ?? {};
     if (change === undefined)
       return tell(look ?? answer(first), h("button", { onclick: () => owner.rank() }, "Which heads did it?"));

@@ -12,6 +12,8 @@ export type Told = (state: Connection) => void;
 export interface Carrier {
   /** Whether arrays come in gzip. */
   readonly packed: boolean;
+  /** Whether what is computed can be stopped. */
+  readonly stops?: boolean;
   send(content: object): void;
   /** Hear what comes; called once. */
   hear(message: Message, state: Told): void;

@@ -123,7 +123,7 @@ def _input(line: Line, json: bool) -> LiveInput:
         text, _, pair = line.text.partition("\t")
         return {"text": text, "pair": pair} if pair else {"text": text}
     from headscope.corpora.jsonlines import json_object
-    from headscope.live.session import read_input
+    from headscope.live.reading import read_input
 
     fields = json_object(line)
     try:

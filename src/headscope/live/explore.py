@@ -15,7 +15,8 @@ from headscope.core.maps import AttentionMaps
 from headscope.core.saving import check_place, replacing
 from headscope.core.validation import validated
 from headscope.errors import InputError, MissingError
-from headscope.live.session import Live, read_input
+from headscope.live.reading import read_input
+from headscope.live.session import Live
 from headscope.live.standalone import Weights, carry, standalone_page
 from headscope.live.view import Source, check_keywords, view
 from headscope.models import Model

@@ -4,35 +4,32 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
-from typing import Any, Literal, cast
+from dataclasses import replace
+from functools import partial
+from typing import Any, cast
 
 import torch
 from torch import Tensor
 
 import headscope
-from headscope.attention.neurons import watch
-from headscope.attention.one import decoder_start, decoder_tokens, gradients, running, tokens_of
+from headscope.attention.one import gradients, running
 from headscope.attention.stream import Reader
-from headscope.attention.whatif import WhatIf, edit
+from headscope.attention.whatif import WhatIf
 from headscope.core.failures import out_of_memory, reason
-from headscope.core.maps import AttentionMaps
-from headscope.core.tokens import Tokens
 from headscope.core.validation import expect
 from headscope.errors import HeadscopeError, HeadscopeWarning, InputError
+from headscope.live.apart import Apart
 from headscope.live.first import first_inputs
 from headscope.live.lines import Lines, asked_line
-from headscope.live.predictions import Says, predictions, says
-from headscope.live.quantities import NAMES, Origin, offered
+from headscope.live.predictions import Says, predictions
+from headscope.live.quantities import NAMES, offered
+from headscope.live.reading import Asked, LiveReading, Ran, read_axes, read_input, units_of
 from headscope.models import Model
-from headscope.models.embedding import SIMILARITIES, Embedder, embedder
 from headscope.models.model import expect_text_alone
 from headscope.views.blobs import LiveBlobs
 from headscope.views.highlights import likely
-from headscope.views.inputs import Input
 from headscope.views.sources import SourcesPayload
-from headscope.views.view import Computed, View
+from headscope.views.view import View
 from headscope.views.widget import exact, number_of, whole_number
 from headscope.views.wire import (
     ArraysAnswer,
@@ -51,20 +48,11 @@ from headscope.views.wire import (
     WithoutAnswer,
 )
 
-CARRIERS = 4
-"""So many heads are given through which a word reaches the vector of its text."""
-
 LONGEST = 1024
 """How many tokens are read as somebody types, where the model takes as many."""
 
-NEURON_BYTES = 32_000_000
-"""Up to how many bytes of queries and keys are kept for the neuron view."""
-
 AT_ONCE = 8_000_000
 """Up to how many bytes of maps come with the answer; of more, thumbnails and the layer that is open."""
-
-Asked = Mapping[str, Any]
-"""What a page asks."""
 
 Answer = tuple[Mapping[str, Any], list[bytes]]
 
@@ -77,49 +65,11 @@ class StaleError(InputError):
     """A question about an input that is no longer the one shown."""
 
 
-@dataclass(frozen=True)
-class LiveReading:
-    """A model, what it reads, and how its attention is changed."""
-
-    model: Model
-    axes: Mapping[str, Tokens]
-    ready: Mapping[str, Tensor]
-    changes: Sequence[WhatIf]
-
-    def within(self, *more: WhatIf) -> ExitStack:
-        """The context in which the model runs with the changes."""
-        stack = ExitStack()
-        if changes := [*self.changes, *more]:
-            stack.enter_context(edit(self.model, *changes))
-        return stack
-
-    def says(self, output: Any) -> Says:
-        """What the model says, from what it returned."""
-        return says(self.model, self.axes, self.ready, output)
-
-
-@dataclass(frozen=True)
-class Ran:
-    """A reading, what its attention was, and what the model said."""
-
-    reading: LiveReading
-    input: Input
-    predicted: Says
-
-    def compute(self, name: str) -> Computed:
-        """A matrix per pair, under the same changes."""
-        model, axes, ready = self.reading.model, self.reading.axes, self.reading.ready
-        two = "decoder" in axes
-        origin = Origin(model, None, {"inputs": ready}) if two else Origin(model, axes["self"], {})
-        with self.reading.within():
-            return origin.compute(name)
-
-
 class Live:
     """A model that can be asked, over and over: maps, neurons, predictions, and what changes of attention do to them.
 
     A question is a mapping with a ``kind`` and an ``id``; `answer` gives a message and its buffers. The kinds are
-    ``show``, ``arrays``, ``says``, ``who``, ``without``, ``exact``, ``quantity``, ``reads`` and ``why``
+    ``show``, ``arrays``, ``says``, ``who``, ``without``, ``exact``, ``quantity``, ``reads``, ``why`` and ``near``
     (docs/protocol.md).
 
     Args:
@@ -153,11 +103,9 @@ class Live:
         self._shared = against is None or _vocabulary(against) == _vocabulary(model)
         self._turn = 0
         self._ran: list[Ran] = []
-        self._answers: list[Says] = []
-        self._given = LiveInput()
         self.view: View | None = None
         self._plain: tuple[str, Ran] | None = None
-        self._embedders = [] if len(self.models) == 2 else _embedders(model)
+        self._apart = Apart(self.models, self._look)
         self._stopped: Callable[[], bool] = lambda: False
 
     @property
@@ -168,8 +116,8 @@ class Live:
             model=first.name,
             against=self.models[1].name if len(self.models) == 2 else None,
             shared=self._shared,
-            pair=bool(self._embedders) or (not first.causal and not first.encoder_decoder),
-            apart=SIMILARITIES[self._embedders[0].similarity] if self._embedders else None,
+            pair=self._apart.kind is not None or (not first.causal and not first.encoder_decoder),
+            apart=self._apart.kind,
             target=first.encoder_decoder,
             chat=bool(getattr(first.tokenizer, "chat_template", None)),
             mask=getattr(first.tokenizer, "mask_token", None),
@@ -195,6 +143,7 @@ class Live:
             "quantity": self._quantity,
             "reads": self._reads,
             "why": self._why,
+            "near": self._near,
         }
         stale = False
         try:
@@ -214,14 +163,16 @@ class Live:
             raise StoppedError("stopped")
 
     def _show(self, asked: Asked) -> Answer:
-        self._given = given = read_input(asked.get("input"))
+        given = read_input(asked.get("input"))
         if given.get("written") and not self._shared:
             raise InputError(
                 "these two models have vocabularies of their own: a token cannot be written for both"
             )
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", HeadscopeWarning)
-            ran, changes, left = self._changed(given, asked.get("changes"))
+            ran, changes, left = self._changed(
+                asked.get("changes"), lambda changes: self._run(given, changes)
+            )
         view = View(
             [one.input for one in ran],
             model=" and ".join(dict.fromkeys(model.name for model in self.models)),
@@ -229,11 +180,10 @@ class Live:
             blobs=LiveBlobs(),
             compute=lambda name: [one.compute(name) for one in ran],
         )
-        answers = self._answered(ran)
-        predicted = self._predictions(answers, asked)
+        predicted = self._predictions(ran, asked)
         names = _first(view, asked.get("layer"))
         number = whole_number(asked, "id")
-        self._ran, self._answers, self.view, self._turn = ran, answers, view, self._turn + 1
+        self._ran, self.view, self._turn = ran, view, self._turn + 1
         answer = Shown(
             kind="shown",
             id=number,
@@ -249,13 +199,15 @@ class Live:
         return answer, self._packed(names)
 
     def _run(self, given: LiveInput, changes: Sequence[WhatIf]) -> list[Ran]:
+        run = partial(LiveReading.run, longest=self.longest, look=self._look)
+
         def together(model: Model, changes: Sequence[WhatIf], label: str) -> Ran:
-            return self._one(LiveReading(model, *read_axes(model, given), changes), label)
+            return run(LiveReading(model, *read_axes(model, given), changes), label)
 
         if len(self.models) == 2:
             return [together(model, changes, model.name) for model in self.models]
-        if self._apart(given):
-            return [self._alone(given, name, changes) for name in ("text", "pair")]
+        if self._apart.reads(given):
+            return [*map(run, self._apart.alone(given, changes), "AB")]
         first, key = self.models[0], repr(given)
         if self._plain is None or self._plain[0] != key:
             self._plain = (key, together(first, (), "as it is" if changes else ""))
@@ -265,44 +217,10 @@ class Live:
         before = replace(plain, input=replace(plain.input, label="as it is"))
         return [before, together(first, changes, "changed")]
 
-    def _apart(self, given: LiveInput) -> bool:
-        """Whether two texts are given that are each read alone."""
-        return bool(self._embedders and given.get("pair")) and not given.get("together")
-
-    def _alone(self, given: LiveInput, name: Literal["text", "pair"], changes: Sequence[WhatIf]) -> Ran:
-        """One of two texts, as an index reads it."""
-        embedder, label = self._embedders[name == "pair"], "AB"[name == "pair"]
-        if not (text := given.get(name, "")).strip():
-            raise InputError(f"{label}: type something; there is nothing to read")
-        model, tokens = self.models[0], embedder.read(text, embedder.before(None))
-        return self._one(LiveReading(model, {"self": tokens}, model.inputs([tokens]), changes), label)
-
-    def _similar(self, changes: Sequence[WhatIf], *pair: Any, **options: Any) -> Any:
-        """Why two texts are near that are read apart."""
-        model = self.models[0]
-        with LiveReading(model, {}, {}, changes).within():
-            return headscope.similar(model, *pair, **options)
-
-    def _one(self, reading: LiveReading, label: str) -> Ran:
-        model, axes, ready = reading.model, reading.axes, reading.ready
-        longest = max(len(tokens) for tokens in axes.values())
-        if longest > self.longest:
-            raise InputError(f"{longest} tokens: at most {self.longest} are read here as you type")
-        with reading.within():
-            seen = watch(model, axes, ready, on_call=self._look)
-            if isinstance(seen.captured, list):
-                raise InputError("expected one input, found several")
-        parts = (
-            {seen.captured.kind: seen.captured}
-            if isinstance(seen.captured, AttentionMaps)
-            else dict(seen.captured)
-        )
-        size = sum(array.nbytes for vectors in seen.neurons.values() for array in (*vectors.q, *vectors.k))
-        shown = Input(parts, label, neurons=seen.neurons if size <= NEURON_BYTES else {})
-        return Ran(reading, shown, reading.says(seen.output))
-
-    def _changed(self, given: LiveInput, texts: Any) -> tuple[list[Ran], list[WhatIf], dict[str, str]]:
-        """What is shown with the changes that fit the input, these, and why each of the others is left out."""
+    def _changed(
+        self, texts: Any, run: Callable[[Sequence[WhatIf]], Any]
+    ) -> tuple[Any, list[WhatIf], dict[str, str]]:
+        """What a run gives with the changes that fit the input, these, and why each of the others is left out."""
         texts = [] if texts is None else texts
         if not isinstance(texts, list) or len(cast("list[Any]", texts)) > 256:
             raise InputError("changes: expected at most 256 texts such as 'L4H2 off'")
@@ -317,7 +235,7 @@ class Live:
                     if not self._shared and (change.query, change.key) != (None, None):
                         raise InputError("the two models cut a text into tokens of their own")
                     if alone:
-                        self._run(given, [change])
+                        run([change])
                     kept.append(change)
                 except InputError as error:
                     left[text] = str(error)
@@ -325,29 +243,20 @@ class Live:
 
         changes = fitting(texts, alone=False)
         try:
-            return self._run(given, changes), changes, left
+            return run(changes), changes, left
         except InputError:
             changes = fitting(texts, alone=True)
-            return self._run(given, changes), changes, left
+            return run(changes), changes, left
 
     def _says(self, asked: Asked) -> Answer:
         self._current(asked)
         return SaysAnswer(
-            kind="says", id=whole_number(asked, "id"), says=self._predictions(self._answers, asked)
+            kind="says", id=whole_number(asked, "id"), says=self._predictions(self._ran, asked)
         ), []
 
-    def _answered(self, ran: Sequence[Ran]) -> list[Says]:
-        """What the model says: of two texts read apart how near they are, before and after the changes."""
-        given, changes = self._given, ran[0].reading.changes
-        if not self._apart(given):
-            return [one.predicted for one in ran]
-        pair = [given.get("text", "")], [given.get("pair", "")]
-        near = [self._similar(some, *pair)["similarity"] for some in ((), changes)[: 1 + bool(changes)]]
-        return [Says(self.models[0], None, "cosine", None, torch.as_tensor(one.values[0])) for one in near]
-
-    def _predictions(self, answers: Sequence[Says], asked: Asked) -> list[Prediction]:
+    def _predictions(self, ran: Sequence[Ran], asked: Asked) -> list[Prediction]:
         at, chosen = _place(asked, "at"), _place(asked, "chosen")
-        return predictions(answers, at, chosen, shared=self._shared)
+        return predictions([one.predicted for one in ran], at, chosen, shared=self._shared)
 
     def _who(self, asked: Asked) -> Answer:
         self._current(asked)
@@ -373,18 +282,10 @@ class Live:
         return answer, []
 
     def _why(self, asked: Asked) -> Answer:
-        """Which part of the input made the followed word or class, as the model is without changes; of two texts read
-        apart why they are near, with the changes.
-        """
+        """Which part of the input made the followed word or class, as the model is without changes."""
         self._current(asked)
         reading, predicted = self._ran[0].reading, self._ran[0].predicted
-        units = "word" if asked.get("spans") == "word" else "sentence"
         number = whole_number(asked, "id")
-        if self._apart(given := self._given):
-            through = CARRIERS if asked.get("heads") else 0
-            pair = given.get("text", ""), given.get("pair", "")
-            near = self._similar(reading.changes, *pair, units, chance=False, through=through)
-            return WhyAnswer(kind="why", id=number, sources=near.view().payload), []
         at, chosen = predicted.place(_place(asked, "at")), _place(asked, "chosen")
         best = predicted.best(at)
         if "decoder" in reading.axes or at is None or not best:
@@ -400,13 +301,21 @@ class Live:
             reading.model,
             tokens.take(slice(0, at + 1)) if predicted.kind == "next" else tokens,
             answer if predicted.kind == "class" else [answer],
-            units,
+            units_of(asked),
             position=None if predicted.kind == "next" else at,
         )
         sources = cast("SourcesPayload", result.view().payload)
         if answer == best[0]:
             sources["origin"] = "said"
         return WhyAnswer(kind="why", id=number, sources=sources), []
+
+    def _near(self, asked: Asked) -> Answer:
+        given = read_input(asked.get("input"))
+        if not self._apart.reads(given):
+            raise InputError("near: expected two texts, of a model that reads each alone")
+        answer = self._apart.near if asked.get("struck") is None else self._apart.without
+        near, *_ = self._changed(asked.get("changes"), lambda changes: answer(given, asked, changes))
+        return near, []
 
     def _without(self, asked: Asked) -> Answer:
         self._current(asked)
@@ -470,16 +379,6 @@ def fault(asked: Asked, problem: str, *, stale: bool = False) -> LiveError:
     return LiveError(kind="error", id=number_of(asked), error=problem, stale=stale)
 
 
-def _embedders(model: Model) -> list[Embedder]:
-    """What makes a vector of A and of B, of an encoder that says nothing else."""
-    if model.tokenizer is None or model.encoder_decoder or "For" in type(model.module).__name__:
-        return []
-    try:
-        return [embedder(model, side) for side in ("query", "document")]
-    except HeadscopeError:
-        return []
-
-
 def _vocabulary(model: Model) -> Mapping[str, int]:
     return {} if model.tokenizer is None else cast("Mapping[str, int]", model.tokenizer.get_vocab())
 
@@ -501,48 +400,6 @@ def _first(view: View, layer: Any) -> list[str]:
             refs += [part["thumbs"]] if part["thumbs"] is not None else []
         names += [ref["data"] for ref in refs]
     return list(dict.fromkeys(names))
-
-
-def read_axes(model: Model, given: LiveInput) -> tuple[dict[str, Tokens], dict[str, Tensor]]:
-    """The axes of an input, and what the module takes."""
-    messages, written = given.get("messages"), given.get("written", [])
-    if messages:
-        tokens = model.chat(cast(Any, messages), add_generation_prompt=True)
-    else:
-        if not given.get("text", "").strip():
-            raise InputError("Text: type something; there is nothing to read")
-        tokens = tokens_of(model, given.get("text", ""), given.get("pair") or None)
-    if model.encoder_decoder:
-        target = given.get("target", "")
-        decoder = decoder_tokens(model, model.encode(target)) if target.strip() else None
-        ids = [decoder_start(model)] if decoder is None or decoder.ids is None else decoder.ids.tolist()
-        decoder = decoder if decoder is not None and not written else model.from_ids(ids, written)
-        ready = model.inputs([tokens])
-        ready["decoder_input_ids"] = torch.as_tensor([[*ids, *written]], device=model.device)
-        return {"self": tokens, "encoder": tokens, "decoder": decoder}, ready
-    if written and tokens.ids is not None:
-        tokens = model.from_ids(tokens.ids.tolist(), written)
-    return {"self": tokens}, model.inputs([tokens])
-
-
-def read_input(given: Any) -> LiveInput:
-    """An input as a page sends it. Raises `InputError` for what is none."""
-    expect("input", given, Mapping)
-    mine = {name: given[name] for name in _INPUT if given.get(name)}
-    for name, value in mine.items():
-        expect(f"input, {name}", value, _INPUT[name])
-    for number, message in enumerate(mine.get("messages", [])):
-        for name in ("role", "content"):
-            expect(f"input, messages[{number}], {name}", message.get(name), str)
-    return cast("LiveInput", mine)
-
-
-_INPUT: Mapping[str, Any] = {
-    **dict.fromkeys(("text", "pair", "target"), str),
-    "together": bool,
-    "messages": list[Mapping[str, Any]],
-    "written": list[int],
-}
 
 
 def _place(asked: Asked, name: str) -> int | None:

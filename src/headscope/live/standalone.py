@@ -22,7 +22,8 @@ from headscope.core.tokens import Tokens
 from headscope.errors import InputError, RefusedError, RunError
 from headscope.live.graph import Graphs, graphs, refusal
 from headscope.live.predictions import says
-from headscope.live.session import Live, read_axes
+from headscope.live.reading import read_axes
+from headscope.live.session import Live
 from headscope.measures.surface import MEASURES
 from headscope.models import Model
 from headscope.models.encode import encode

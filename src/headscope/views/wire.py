@@ -141,15 +141,25 @@ class WhoAnswer(TypedDict):
 
 
 class WhyAnswer(TypedDict):
-    """The sources of the followed word or class, or why two texts are near that are read apart."""
+    """The sources of the followed word or class."""
 
     kind: Literal["why"]
     id: int
-    sources: SourcesPayload | SimilarPayload
+    sources: SourcesPayload
+
+
+class NearAnswer(TypedDict):
+    """Why two texts are near that are read apart, with the `changes` that are made, and how near they were `before`."""
+
+    kind: Literal["near"]
+    id: int
+    before: float | None
+    changes: list[str]
+    sources: SimilarPayload
 
 
 class WithoutAnswer(TypedDict):
-    """The followed number without a head."""
+    """The followed number without a head, or how near two texts are without some of their words."""
 
     kind: Literal["without"]
     id: int
