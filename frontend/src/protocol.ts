@@ -513,12 +513,13 @@ export interface SourcesPayload {
 /**
  * A unit of a text or, with its `box`, a picture: what the similarity loses without it, and q (None: unmeasured).
  *
- * `first` is its first token; `heads` those through which it reaches the vector.
+ * `first` and `last` are its tokens; `heads` those through which it reaches the vector.
  */
 export interface NearUnit {
   level: string;
   text: string;
   first: number;
+  last: number;
   effect: number | null;
   q: number | null;
   box: number[] | null;

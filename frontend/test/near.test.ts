@@ -7,6 +7,7 @@ const unit = (text: string, effect: number, level = "word", q: number | null = n
   level,
   text,
   first: 0,
+  last: 0,
   effect,
   q,
   box: null,

@@ -18,7 +18,7 @@ import headscope as hs
 from headscope.analyses.similar import statistics
 from headscope.analyses.similar.section import sentence
 from headscope.errors import InputError
-from headscope.live.apart import Apart
+from headscope.live.apart import TextsApart
 from headscope.models import Model
 from tests.helpers.axe import violations
 from tests.helpers.dice import dice
@@ -335,7 +335,7 @@ def test_where_why_two_texts_are_near_cannot_be_told_their_attention_is_seen(
         raise InputError("units: expected words, found none")
 
     with monkeypatch.context() as broken:
-        broken.setattr(Apart, "near", near)
+        broken.setattr(TextsApart, "near", near)
         page = tab(served)
         page.locator(".hv .toks").first.wait_for()
         settle(page)

@@ -436,7 +436,7 @@ def test_two_texts_are_near_as_an_index_reads_them(demo: Model) -> None:
     assert carriers == [*zip(found["through_layer"].values, found["through_head"].values, strict=True)]
     _struck(live, given, found)
     for kind in ("show", "near"):
-        assert "A: expected a text, found ' '" in error(live, kind=kind, input={"text": " ", "pair": "b"})
+        assert "A: type something" in error(live, kind=kind, input={"text": " ", "pair": "b"})
     assert "of a model that reads each alone" in error(live, kind="near", input={"text": "a"})
     assert show(live, *texts[:1], pair=texts[1], together=True)["says"][0]["number"] != pytest.approx(
         near[0], abs=1e-2
@@ -446,10 +446,11 @@ def test_two_texts_are_near_as_an_index_reads_them(demo: Model) -> None:
 def _struck(live: Live, given: dict[str, Any], found: Any) -> None:
     """Without some words they are as near as the analysis says of each, hidden or deleted, and of one of either text."""
 
+    first = [found["first"].values[found["side"].values == side] for side in "ab"]
+
     def without(*struck: list[int], **more: Any) -> float:
-        told, _ = live.answer(
-            {"kind": "near", "id": 7, **given, "spans": "word", "struck": [*struck], **more}
-        )
+        tokens = [[int(places[unit]) for unit in units] for places, units in zip(first, struck, strict=True)]
+        told, _ = live.answer({"kind": "near", "id": 7, **given, "struck": tokens, **more})
         assert told["kind"] == "without", told
         return told["number"]
 
@@ -462,8 +463,9 @@ def _struck(live: Live, given: dict[str, Any], found: Any) -> None:
     both = found["interaction"].values.reshape(len(a), len(b))[1, 2]
     assert without([1], [2]) == pytest.approx(whole - a[1] - b[2] + both, abs=1e-6)
     assert without([1, 2], []) != pytest.approx(whole - a[1] - a[2], abs=1e-4)
-    asked = {"kind": "near", **given, "spans": "word"}
-    assert f"struck: A has {len(a)} units, found [9]" in error(live, **asked, struck=[[9], []])
+    asked = {"kind": "near", **given}
+    assert "tokens from 0 to 5, found [9]" in error(live, **asked, struck=[[9], []])
+    assert "a token that is left, found none" in error(live, **asked, struck=[[], [*range(7)]])
     for value in ODD[1:]:
         assert error(live, **asked, struck=value).startswith("struck")
 

@@ -92,7 +92,11 @@ export class NearBox {
     const listed = new Intl.ListFormat("en").format(names);
     const del = this.how.value === "deleted";
     const undo = (): void => this.view!.strike([]);
-    const of = (side: number): number[] => struck.flatMap(([at, place]) => (at === side ? [place!] : []));
+    const of = (side: number): number[] =>
+      struck.flatMap(([at, place]) => {
+        const { first, last } = pair.units[at!]![place!]!;
+        return at === side ? Array.from({ length: last - first + 1 }, (_, n) => first + n) : [];
+      });
     owner.without([of(0), of(1)], del).then(
       (number) => {
         const how = del ? `With ${listed} deleted` : `Without ${listed}`;

@@ -55,7 +55,7 @@ export class WhyBox {
 
   /** The changes that are made. */
   changes(changes: readonly string[]): void {
-    if (this.shown instanceof Sources) this.shown.made(changes);
+    this.shown?.made(changes);
   }
 
   private async ask(going: () => boolean): Promise<void> {

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, cast
 
 import numpy as np
+import torch
 from torch import Tensor
 
 import headscope
-from headscope.analyses.similar.reader import TextReader
-from headscope.analyses.why.spans import Prompt
+from headscope.attention.one import running
 from headscope.attention.whatif import WhatIf
-from headscope.core.arrays import Bools
+from headscope.core.tokens import Tokens
 from headscope.core.validation import expect
 from headscope.errors import HeadscopeError, InputError
 from headscope.live.reading import Asked, LiveReading, units_of
 from headscope.models import Model
-from headscope.models.embedding import SIMILARITIES
+from headscope.models.embedding import SIMILARITIES, Embedder, embedder
+from headscope.models.model import uncached
 from headscope.views.sources import SimilarPayload
 from headscope.views.widget import whole_number
 from headscope.views.wire import LiveInput, NearAnswer, WithoutAnswer
@@ -29,7 +31,7 @@ AT_ONCE = 16
 """So few texts run at once that a key which is pressed meanwhile can wait for them."""
 
 
-class Apart:
+class TextsApart:
     """Two texts that a model reads apart.
 
     Args:
@@ -43,15 +45,18 @@ class Apart:
     def __init__(self, models: Sequence[Model], look: Callable[[], None]) -> None:
         model = self._model = models[0]
         self._look = look
-        self._readers: list[TextReader] = []
+        self._embedders: list[Embedder] = []
         self.kind: str | None = None
-        if len(models) > 1 or model.encoder_decoder or "For" in type(model.module).__name__:
+        if (
+            len(models) > 1
+            or model.tokenizer is None
+            or model.encoder_decoder
+            or "For" in type(model.module).__name__
+        ):
             return
-        try:
-            self._readers = [TextReader(model, "word", None, None, AT_ONCE, side) for side in (0, 1)]
-            self.kind = SIMILARITIES[self._readers[0].embedder.similarity]
-        except HeadscopeError:
-            return
+        with suppress(HeadscopeError):
+            self._embedders = [embedder(model, side) for side in ("query", "document")]
+            self.kind = SIMILARITIES[self._embedders[0].similarity]
 
     def reads(self, given: LiveInput) -> bool:
         """Whether two texts are given that are each read alone."""
@@ -60,49 +65,67 @@ class Apart:
     def alone(self, given: LiveInput, changes: Sequence[WhatIf]) -> list[LiveReading]:
         """Both texts, as an index reads them."""
         model = self._model
-        every = [prompt.tokens for prompt in self._prompts(given)]
-        return [LiveReading(model, {"self": tokens}, model.inputs([tokens]), changes) for tokens in every]
+        return [
+            LiveReading(model, {"self": tokens}, model.inputs([tokens]), changes)
+            for _, _, tokens in self._both(given)
+        ]
 
     def near(self, given: LiveInput, asked: Asked, changes: Sequence[WhatIf]) -> NearAnswer:
         """Why they are near with these changes, and how near they are without them."""
-        a, b = (prompt.text for prompt in self._prompts(given))
+        (_, a, _), (_, b, _) = self._both(given)
         through = CARRIERS if asked.get("heads") else 0
         chance = None if asked.get("chance") else False
-        found = self._similar(changes, a, b, units_of(asked), chance=chance, through=through)
+        result = self._similar(changes, a, b, units_of(asked), chance=chance, through=through)
         return NearAnswer(
             kind="near",
             id=whole_number(asked, "id"),
             before=float(self._similar((), [a], [b])["similarity"].values[0]) if changes else None,
             changes=[*map(str, changes)],
-            sources=cast("SimilarPayload", found.view().payload),
+            sources=cast("SimilarPayload", result.view().payload),
         )
 
     def without(self, given: LiveInput, asked: Asked, changes: Sequence[WhatIf]) -> WithoutAnswer:
-        """How near they are without some units of A and of B, which are hidden or deleted."""
+        """How near they are without some tokens of A and of B, which are hidden or deleted."""
         struck: Any = asked.get("struck")
         expect("struck", struck, list[list[int]])
         if len(struck) != 2:
-            raise InputError(f"struck: expected units of A and of B, found {len(struck)} lists")
+            raise InputError(f"struck: expected tokens of A and of B, found {len(struck)} lists")
         vectors: list[Tensor] = []
-        with LiveReading(self._model, {}, {}, changes).within():
-            for label, reader, prompt, places in zip(
-                "AB", self._readers, self._prompts(given), struck, strict=True
-            ):
-                reader.units = units_of(asked)
-                units: list[Any] = [unit.tokens for unit in reader.cut_of(prompt)]
-                if not all(0 <= place < len(units) for place in places):
-                    raise InputError(f"struck: {label} has {len(units)} units, found {places}")
-                hidden: Bools = np.any([np.zeros_like(units[0]), *(units[place] for place in places)], 0)
-                if hidden.all():
-                    raise InputError(f"struck: nothing is left of {label}")
-                delete = asked.get("delete") is True
-                vectors.append(reader.without([(prompt.tokens, hidden)], delete=delete))
-        near = float(self._readers[0].near(*vectors))
+        with LiveReading(self._model, {}, {}, changes).within(), torch.no_grad():
+            for (reads, _, tokens), places in zip(self._both(given), struck, strict=True):
+                if not all(0 <= place < len(tokens) for place in places):
+                    raise InputError(f"struck: expected tokens from 0 to {len(tokens) - 1}, found {places}")
+                seen = np.isin(np.arange(len(tokens)), places, invert=True)
+                if not seen.any():
+                    raise InputError("struck: expected a token that is left, found none")
+                if asked.get("delete") is True:
+                    tokens, seen = tokens.take(seen), seen[seen]
+                vectors.append(self._vector(reads, tokens, torch.as_tensor(seen)[None].long()))
+        near = float(self._embedders[0].near(*vectors))
         return WithoutAnswer(kind="without", id=whole_number(asked, "id"), number=near)
 
-    def _prompts(self, given: LiveInput) -> list[Prompt]:
+    def _vector(self, reads: Embedder, tokens: Tokens, seen: Tensor) -> Tensor:
+        """The vector of tokens of which some are hidden."""
+        module, ready = self._model.backbone, self._model.inputs([tokens])
+        length = 0
+        if before := reads.before(None):
+            special = reads.read(before).special
+            length = len(special) - int(np.argmin(special[::-1]))
+        ready["attention_mask"] = seen if reads.attended else seen * (ready["input_ids"] != reads.filler)
+        with running(self._model, ready):
+            output = module(**ready, **uncached(module), output_hidden_states=True)
+        return reads.pooled(output, seen, length, ready["input_ids"]).double()
+
+    def _both(self, given: LiveInput) -> list[tuple[Embedder, str, Tokens]]:
+        """What reads A and B, their texts and tokens."""
         texts = given.get("text", ""), given.get("pair", "")
-        return [reader.text(*one) for reader, *one in zip(self._readers, texts, "AB", strict=True)]
+        for text, label in zip(texts, "AB", strict=True):
+            if not text.strip():
+                raise InputError(f"{label}: type something; there is nothing to read")
+        return [
+            (one, text, one.read(text, one.before(None)))
+            for one, text in zip(self._embedders, texts, strict=True)
+        ]
 
     def _looks(self, *_: Any) -> None:
         self._look()

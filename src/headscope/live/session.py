@@ -18,7 +18,7 @@ from headscope.attention.whatif import WhatIf
 from headscope.core.failures import out_of_memory, reason
 from headscope.core.validation import expect
 from headscope.errors import HeadscopeError, HeadscopeWarning, InputError
-from headscope.live.apart import Apart
+from headscope.live.apart import TextsApart
 from headscope.live.first import first_inputs
 from headscope.live.lines import Lines, asked_line
 from headscope.live.predictions import Says, predictions
@@ -105,7 +105,7 @@ class Live:
         self._ran: list[Ran] = []
         self.view: View | None = None
         self._plain: tuple[str, Ran] | None = None
-        self._apart = Apart(self.models, self._look)
+        self._apart = TextsApart(self.models, self._look)
         self._stopped: Callable[[], bool] = lambda: False
 
     @property

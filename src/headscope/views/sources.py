@@ -87,12 +87,13 @@ class SourcesPayload(TypedDict):
 class NearUnit(TypedDict):
     """A unit of a text or, with its `box`, a picture: what the similarity loses without it, and q (None: unmeasured).
 
-    `first` is its first token; `heads` those through which it reaches the vector.
+    `first` and `last` are its tokens; `heads` those through which it reaches the vector.
     """
 
     level: str
     text: str
     first: int
+    last: int
     effect: float | None
     q: float | None
     box: list[float] | None

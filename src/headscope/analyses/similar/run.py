@@ -241,7 +241,7 @@ def _heads(pairs: Sequence[TextPair], count: int) -> dict[str, Any]:
     }
 
 
-COORDS = ("input_of", "side", "number", "level", "text", "start", "end", "first")
+COORDS = ("input_of", "side", "number", "level", "text", "start", "end", "first", "last")
 UNIT = ("unit_effect", "p", "q", "deleted")
 PAIR = ("interaction", "direction", "p_pair", "q_pair")
 INPUT = ("similarity", "percentile", "left", "agreement")
@@ -251,7 +251,16 @@ def _dataset(pairs: Sequence[TextPair], *, delete: bool) -> xr.Dataset:
     figures = [pair.figures(delete=delete) for pair in pairs]
     shapes: list[tuple[int, int]] = [one["pairs"][0].shape for one in figures]
     units = [
-        (number, side, place, one.level, one.text, one.start, one.end, int(one.tokens.argmax()))
+        (
+            number,
+            side,
+            place,
+            one.level,
+            one.text,
+            one.start,
+            one.end,
+            *one.tokens.nonzero()[0][[0, -1]].tolist(),
+        )
         for number, pair in enumerate(pairs)
         for side, read in zip("ab", pair.sides, strict=True)
         for place, one in enumerate(read.units)

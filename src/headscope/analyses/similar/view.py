@@ -90,7 +90,7 @@ def ranking(dataset: xr.Dataset) -> list[str]:
 
 def _texts(dataset: xr.Dataset, number: int) -> NearTexts:
     rows: Any = statistics.table(dataset)
-    rows = rows.assign(first=dataset["first"].values)[rows["input"] == number]
+    rows = rows.assign(first=dataset["first"].values, last=dataset["last"].values)[rows["input"] == number]
     through: dict[tuple[str, int], list[CarrierInfo]] = {}
     carriers: Any = statistics.through(dataset)
     for one in carriers[carriers["input"] == number].itertuples():
@@ -116,6 +116,7 @@ def _texts(dataset: xr.Dataset, number: int) -> NearTexts:
                     level=row.level,
                     text=row.text,
                     first=row.first,
+                    last=row.last,
                     effect=rounded(row.effect),
                     q=rounded(row.q),
                     heads=through.get((row.side, row.unit), []),
