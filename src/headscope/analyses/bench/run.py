@@ -115,7 +115,7 @@ def by_similar(model: Model, corpus: Corpus | Iterable[Example]) -> tuple[Aligne
     """The error of words by what their absence does to the vectors of sentences read apart: by its direction, and by
     what two of them give only together. Nothing is chosen.
     """
-    reader = TextReader(model, "word", None, None, 32)
+    reader = TextReader(model)
 
     def scores(example: Example) -> Floats:
         sides: list[ReadText] = []

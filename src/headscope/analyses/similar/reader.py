@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
 
-from headscope.analyses.similar.heads import carriers, expected
+from headscope.analyses.similar.heads import expected
 from headscope.analyses.why.spans import Prompt, Source, Spans, Stretch, cut
 from headscope.attention.generate import written_texts
 from headscope.attention.one import running
@@ -69,21 +69,21 @@ class TextReader:
     def __init__(
         self,
         model: Model,
-        units: Spans,
-        prompt: str | None,
-        dimensions: int | None,
-        batch_size: int,
+        units: Spans = "word",
+        prompt: str | None = None,
+        dimensions: int | None = None,
+        batch_size: int = 32,
         side: int = 0,
         most: int | None = None,
     ) -> None:
         self.embedder, self._side = self.made_by(model, side), side
         self.before = self.embedder.before(prompt)
         self.units, self._dimensions, self._size = units, dimensions, batch_size
-        self._prompt, self.cut = 0, set[str]()
+        self.prompt_length, self.cut = 0, set[str]()
         self.progress, self.most, self.passed_over = False, most, 0
         if self.before:
             special = self.embedder.read(self.before).special
-            self._prompt = len(special) - int(np.argmin(special[::-1]))
+            self.prompt_length = len(special) - int(np.argmin(special[::-1]))
 
     def made_by(self, model: Model, side: int) -> Embedder:
         """How a text of a side becomes a vector."""
@@ -120,7 +120,7 @@ class TextReader:
         """
         units, outer, sizes = self.cut_of(prompt), {-1}, np.zeros(0)
         if few := bool(self.most) and len(units) > self.most:
-            made, sizes = expected(self.embedder, prompt, units, near, self._prompt)
+            made, sizes = expected(self.embedder, prompt, units, near, self.prompt_length)
             vector = made if vector is None else vector
         known: list[int] = []
         rows = [np.zeros(len(prompt.tokens), np.bool_)] if vector is None else []
@@ -168,10 +168,6 @@ class TextReader:
         starts = len(self.before) + np.cumsum([0, *map(len, parts[:-1])])
         spans = [(int(start), int(start) + len(word)) for start, word in zip(starts, words, strict=True)]
         return self.apart([prompt], [cut(prompt, spans)])[0]
-
-    def carriers(self, one: ReadText, unit: int, other: Tensor, count: int) -> list[tuple[Any, ...]]:
-        """The heads through which a unit reaches the vector, as that is near the `other` one."""
-        return [*carriers(self.embedder, one.prompt, one.units[unit], other, self._prompt, count)]
 
     @property
     def about(self) -> list[Any]:
@@ -222,7 +218,7 @@ class TextReader:
         ready["attention_mask"] = seen if self.embedder.attended else seen * (ids != self.embedder.filler)
         with running(model, ready):
             output = model.backbone(**ready, **uncached(model.backbone), output_hidden_states=True)
-            return self.embedder.pooled(output, seen, self._prompt, ids)
+            return self.embedder.pooled(output, seen, self.prompt_length, ids)
 
     def together(self, a: ReadText, b: ReadText, near: Floats) -> Floats:
         """What each unit of A and each of B give only together, or their terms of how near the two are."""

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from headscope.analyses.result import returns_result
 from headscope.analyses.similar.compared import compared
+from headscope.analyses.similar.heads import carriers
 from headscope.analyses.similar.kept import kept, quantised
 from headscope.analyses.similar.pair import TextPair
 from headscope.analyses.similar.reader import TextReader
@@ -234,7 +235,8 @@ def _heads(pairs: Sequence[TextPair], count: int) -> dict[str, Any]:
             near = pair.near if side == 0 else pair.near.T
             unit = int(np.abs(near[0, 0] - near[1:, 0]).argmax())
             other = pair.sides[1 - side].vectors[0]
-            rows += [(number, "ab"[side], unit, *head) for head in reader.carriers(one, unit, other, count)]
+            found = carriers(reader.embedder, one.prompt, one.units[unit], other, reader.prompt_length, count)
+            rows += [(number, "ab"[side], unit, *head) for head in found]
     return {
         f"through_{name}": ("through", [*values])
         for name, values in zip(THROUGH, zip(*rows, strict=True), strict=True)
