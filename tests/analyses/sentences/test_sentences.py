@@ -116,6 +116,26 @@ def test_an_untrained_head_receives_by_chance() -> None:
     assert surely <= 2
 
 
+@pytest.mark.parametrize(
+    "sentences",
+    [
+        [
+            "Dr. Smith paid e.g. 3.5 dollars. ",
+            "See Fig. 3 for J. R. R. Tolkien. ",
+            "He left at 5 p.m. ",
+            "It rained.",
+        ],
+        ["Salt, etc. and so on. ", '"Really?" he said. ', "See No. 5. ", "No. ", "I did not."],
+        ["Das ist z. B. gut. ", "Ja. ", "Vgl. Abb. 3 auf S. 12. ", "Et al. (2019) say so."],
+        ["the mill is old . ", "it stands ."],
+        ["He met Mr.\n", "Smith."],
+    ],
+)
+def test_abbreviations_initials_and_numbers_end_no_sentence(sentences: list[str]) -> None:
+    text = "".join(sentences)
+    assert [text[start:end] for start, end in split(text)] == sentences
+
+
 def test_a_text_is_cut_without_loss() -> None:
     text = 'He said: "No." Then 2.5 more!\n\n\nWell?  Yes… 好！吗？是。 a.com/b?c=d!e\n'
     for unit in ("sentence", "line", "paragraph"):

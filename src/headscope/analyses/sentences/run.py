@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
@@ -46,18 +46,47 @@ _ENDS: dict[Unit, re.Pattern[str]] = {
     "paragraph": re.compile(r"\n[^\S\n]*\n\s*"),
 }
 
+_ABBREVIATED = re.compile(
+    r"(?<!\w)(?:[A-Zzdu]|Drs?|Mr|Mrs|Ms|Messrs|Prof|St|Sr|Rev|Gen|Col|Lt|Capt|Sgt|Sen|Rep|Gov|vs|viz|e\.\s?g|i\.\s?e|cf|ca"
+    r"|approx|al|[Ff]igs?|[Ee]qs?|[Ss]ecs?|[Cc]h|[Vv]ol|[Tt]ab|z\.\s?B|d\.\s?h|u\.\s?a|[Bb]zw|[Vv]gl|[Aa]bb|[Hh]rsg)\.\Z"
+)
+"""What stands before a point that ends no sentence."""
+
+_NUMBERED = re.compile(r"(?<!\w)(?:[Nn]os?|[Nn]r|[Pp]p?|[Aa]rt|S)\.\Z")
+"""The same where a number follows."""
+
+_WITHIN = re.compile(
+    r"(?:\w\.\w|(?<!\w)(?:etc|inc|ltd|co|corp|dept|est|usw|jr))\.\Z|[\"'”’)\]]\s\Z", re.IGNORECASE
+)
+"""The same where a small letter follows; or a quotation that ends."""
+
+
+def _ends(text: str, unit: Unit) -> Iterator[int]:
+    """Where stretches end."""
+    for match in _ENDS[unit].finditer(text):
+        after, point, end = text[match.end() : match.end() + 1], match.start() + 1, match.end()
+        before = (text, max(0, point - 12), point)
+        inside = "\n" not in match[0] and (
+            _ABBREVIATED.search(*before)
+            or (after.isdigit() and _NUMBERED.search(*before))
+            or (after.islower() and (_WITHIN.search(*before) or _WITHIN.search(text, point, end)))
+        )
+        if unit == "sentence" and inside:
+            continue
+        yield match.end()
+
 
 def split(text: str, unit: Unit = "sentence") -> list[tuple[int, int]]:
     """The stretches of a text, start and end by characters, with the white space behind each.
 
-    A sentence ends with its mark and white space, or with a line; an abbreviation before a space ends one too.
+    A sentence ends with its mark and white space, or with a line; not behind an initial or an abbreviation that is
+    known (English, some German), nor before a small letter.
 
     >>> text = "Let x be 2.5. Then?\\n\\nYes!"
     >>> [text[start:end] for start, end in split(text)]
     ['Let x be 2.5. ', 'Then?\\n\\n', 'Yes!']
     """
-    ends = [match.end() for match in _ENDS[unit].finditer(text)]
-    edges = sorted({0, *ends, len(text)})
+    edges = sorted({0, *_ends(text, unit), len(text)})
     kept: list[tuple[int, int]] = []
     for start, end in pairwise(edges):
         if kept and not text[start:end].strip():
