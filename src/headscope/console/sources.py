@@ -132,13 +132,16 @@ def once(corpus: Corpus, distinct: bool) -> Corpus:
 
 def _kinds(path: Path, format: TextKind | None) -> Sequence[str]:
     """What a file of texts holds, told from its name, or the files of a folder."""
-    from headscope.corpora.jsonlines import holds
+    from headscope.corpora.formats import RecordFormat, holds, known_format, read_as
     from headscope.corpora.sources import STDIN, standard_input, suffix_of, walked
 
     if format is not None:
         return [format]
     if not os.path.isdir(path):
-        return [SUFFIXES.get(suffix_of(path)) or holds(standard_input() if str(path) == STDIN else path)]
+        file = standard_input() if str(path) == STDIN else path
+        known = known_format(file)
+        reads = known is not None and (read_as(known, "texts") or isinstance(known, RecordFormat))
+        return ["jsonl"] if reads else [SUFFIXES.get(suffix_of(path)) or holds(file)]
     suffixes = (".txt", *SUFFIXES)
     files, _ = walked(path, suffixes, compressed=True)
     return [SUFFIXES.get(suffix_of(file), "text") for file in files]
@@ -374,16 +377,21 @@ _ENDS_LINKS: Mapping[str, LinksKind] = {".jsonl": "jsonl", ".json": "jsonl", **_
 
 def _format_of(path: Path, ends: Mapping[str, str]) -> str:
     """The format that a name tells by its end, or else the file by how it begins."""
-    from headscope.corpora.jsonlines import format_in, holds
-    from headscope.corpora.sources import is_compressed
+    from headscope.corpora.formats import described, holds, known_format
+    from headscope.corpora.sources import form_of, is_compressed
     from headscope.errors import CorpusError
 
     name = path.stem if is_compressed(path) else path.name
     named = next((kind for end, kind in ends.items() if name.lower().endswith(end)), None)
-    anything = named in (None, "word-heads") and os.path.isfile(path)
-    if anything and (known := format_in(path)) is not None:
-        kinds = ", ".join(dict.fromkeys(ends.values()))
-        raise CorpusError(path, None, f"expected a file of one of {kinds}, found {known}")
+    known = known_format(path)
+    if known is not None:
+        for kind, reader in (("links", "jsonl"), ("coreference", "clusters")):
+            if kind in known.reads and reader in ends.values():
+                return reader
+        if known.reads or named in (None, "word-heads"):
+            kinds = ", ".join(dict.fromkeys(ends.values()))
+            what = described(known, form_of(str(path)))
+            raise CorpusError(path, None, f"expected a file of one of {kinds}, found {what}")
     if named is not None:
         return named
     if os.path.isfile(path) and (held := holds(path)) in ends.values():

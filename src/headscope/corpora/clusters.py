@@ -13,7 +13,8 @@ from headscope.core.types import AnyDict
 from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus, Item, refuse
 from headscope.corpora.example import Example, Mention, Unmatched, withheld
-from headscope.corpora.files import Line, Paths
+from headscope.corpora.files import Files, Line, Paths
+from headscope.corpora.formats import lines_as
 from headscope.corpora.jsonlines import KINDS, DocumentNumbers, json_object, strings
 from headscope.corpora.readers import JSON_LINES
 from headscope.errors import CorpusError
@@ -47,14 +48,13 @@ def clusters(paths: Paths, *, strict: bool = False) -> Corpus:
     >>> [(sentence.words, sentence.mentions) for sentence in hs.corpora.clusters("clusters.jsonl")][0]
     (['Ann', 'met', 'a', 'dog', '.'], [Mention(start=0, end=1, cluster='0'), Mention(start=2, end=4, cluster='1')])
     """
+    notice, files = Unmatched(), Files(paths, JSON_LINES, records=True)
     return Corpus.of_files(
-        paths,
-        partial(sentences_of, Unmatched(), strict),
+        files,
+        lambda _: sentences_of(notice, strict, lines_as(files, "coreference")),
         strict=strict,
         expected="expected JSON objects, found blank lines only",
         documents="each line",
-        suffixes=JSON_LINES,
-        records=True,
     )
 
 

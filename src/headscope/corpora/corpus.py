@@ -76,7 +76,7 @@ class Corpus:
         expected: str = "",
         documents: str = "",
         kind: Kind = "text",
-        unread: str = "",
+        remarks: Sequence[str] = (),
     ) -> None:
         expect("pack", pack, Pack | None)
         self.name = name
@@ -89,7 +89,7 @@ class Corpus:
         self.files = files
         self.strict = strict
         self._expected = expected
-        self._unread = unread
+        self._remarks = remarks
         self._warned: set[str] = set()
         self._complete = True
 
@@ -114,7 +114,7 @@ class Corpus:
                 where there is no example, such as "expected text, found blank lines only".
         """
         files = paths if isinstance(paths, Files) else Files(paths, suffixes, records=records)
-        return cls(files.name, partial(read, files), files=files, unread=files.unread, **more)
+        return cls(files.name, partial(read, files), files=files, remarks=files.remarks, **more)
 
     def __repr__(self) -> str:
         option = f"pack={self.pack}" if self.kind == "text" else f"kind={self.kind!r}"
@@ -176,7 +176,7 @@ class Corpus:
 
         What was told before is not told again.
         """
-        remarks = [self._unread] if self._unread else []
+        remarks = [*self._remarks]
         if self.counts.undecided:
             number = f"{self.counts.undecided:,} of {self.counts.examples:,} inputs"
             remarks.append(

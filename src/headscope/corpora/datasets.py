@@ -24,13 +24,12 @@ from headscope.corpora.jsonlines import (
     MAIN,
     TEXTS,
     DocumentNumbers,
-    begins_as_table,
     each_of,
     fields,
     known_texts,
 )
 from headscope.corpora.rows import MemoryRow, columns_of, expect_rows, plain
-from headscope.corpora.sources import suffix_of
+from headscope.corpora.sources import begins_as_table, suffix_of
 from headscope.errors import CorpusError, InputError
 
 TABLES = (".parquet", ".arrow")

@@ -61,7 +61,7 @@ class Files:
     Attributes:
         paths: the files.
         name: their names, or those of the folders, without the folders that these are in.
-        unread: what is to be said of other files in the folders.
+        remarks: what is to be said of them: of other files in the folders, and of what a reading has left out.
         forms: how each has its text; none of `rows`.
         total: their size in bytes.
         read: how many bytes the reading under way has read.
@@ -82,7 +82,8 @@ class Files:
         given = [paths] if isinstance(paths, str | Path) else list(paths)
         if not given:
             raise InputError("paths: expected at least one file, found none")
-        self.paths, self.unread = expanded(given, suffixes)
+        self.paths, unread = expanded(given, suffixes)
+        self.remarks = [unread] if unread else []
         self.name = ", ".join(map(_named, given))
         self.total = sum(_size(path) for path in self.paths)
         self.read = 0
@@ -92,12 +93,15 @@ class Files:
         self._checked = self.total > CHECKED
 
     def __iter__(self) -> Iterator[Line]:
-        self._begin()
+        self.begin()
         for path in self.paths:
-            if path in self._arrays and self.is_array(path):
-                yield from elements(path, self.lines(path, _PART), LONGEST_LINE)
-            else:
-                yield from self.lines(path)
+            yield from self.of(path)
+
+    def of(self, path: str) -> Iterator[Line]:
+        """The lines of one of the files, or the elements of its array."""
+        if path in self._arrays and self.is_array(path):
+            return elements(path, self.lines(path, _PART), LONGEST_LINE)
+        return self.lines(path)
 
     def is_array(self, path: str) -> bool:
         """Whether one of the files holds an array of JSON or an object over several lines."""
@@ -112,7 +116,7 @@ class Files:
 
         Raises `CorpusError` before the first where a file has more lines than the first file, or fewer.
         """
-        self._begin()
+        self.begin()
         first, *others = self.paths
         expected = sum(1 for _ in self.lines(first))
         for path in others:
@@ -121,7 +125,8 @@ class Files:
         self.read = 0
         yield from zip(*map(self.lines, self.paths), strict=True)
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
+        """Begin a reading. Raises `CorpusError` for what is not UTF-8."""
         for path in () if self._checked else self.paths:
             if self.forms[path].plain:
                 self._check(path)

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 from collections.abc import Collection, Mapping
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from headscope.core.conversations import CALLS, Fail, content, logged, spoken
 from headscope.core.counts import plural
 from headscope.core.kinds import is_list, is_object
 from headscope.core.types import AnyDict, AnyMapping
-from headscope.corpora.arrays import broken, is_json
-from headscope.corpora.files import LONGEST_LINE, Files, Line
-from headscope.corpora.formats import format_of
-from headscope.corpora.sources import HEAD, form_of, readable, suffix_of, table
-from headscope.errors import CorpusError, InputError
+from headscope.corpora.arrays import broken
+from headscope.corpora.files import LONGEST_LINE, Line
+from headscope.corpora.sources import BrokenLine
+from headscope.errors import InputError
 
 MAIN = ("text", "words", "tokens", "messages", "prompt_token_ids")
 """Keys of which each line of a text has one: what it is read from."""
@@ -68,6 +64,8 @@ KINDS: Mapping[type, str] = _Kinds(
 
 def json_object(line: Line) -> AnyDict:
     """The object that a line holds. Raises `CorpusError` where it holds something else."""
+    if isinstance(line, BrokenLine):
+        raise line.fault
     try:
         value: Any = json.loads(line.text)
     except (ValueError, RecursionError) as error:
@@ -289,86 +287,3 @@ class DocumentNumbers:
             self._seen |= {name} if name is not None else set()
         self._before = name
         return {"document": self._number, "document_known": name is not None, "source": line.source}
-
-
-Held = Literal["text", "jsonl", "csv", "tsv", "conllu", "conll2012", "parquet", "arrow"]
-
-BEGIN = re.compile(r"#\s*begin document\b(.*)")
-"""A line with which a document of CoNLL-2012 begins."""
-
-AS_TEXT = "; --format text (format='text') reads its marks as well"
-"""How what has marks is read as a text all the same."""
-
-_ROW = re.compile(r"[0-9]+([-.][0-9]+)?(\t[^\t]*){9}")
-_ARRAY = re.compile(r'\[\s*([\[{"\]]|$)')
-_TABLES: Mapping[str, Held] = {"\t": "tsv", ",": "csv"}
-_SAID = {
-    "jsonl": ("records of JSON", "jsonl"),
-    "csv": ("a table", "table"),
-    "tsv": ("a table", "table"),
-    "conllu": ("a treebank", "conllu"),
-    "conll2012": ("coreference in columns", "conll2012"),
-    "parquet": ("a table of Parquet", "dataset"),
-    "arrow": ("a table of Arrow", "dataset"),
-}
-"""What files are called that are no text, and what of `headscope.corpora` reads them."""
-
-
-def holds(path: str | Path, files: Files | None = None, advice: str = AS_TEXT) -> Held:
-    """What a file holds, told from how it begins: JSON (``jsonl``), a treebank, a table of texts, or else a text.
-
-    `files` has it among its files, where there is one. Raises `CorpusError` for a file that is missing or no text, and,
-    with `advice`, for one of `headscope.corpora.formats`.
-    """
-    path = str(path)
-    if (kind := begins_as_table(path)) is not None:
-        return kind
-    files = files or Files(path)
-    form = files.forms[path]
-    if suffix_of(path) == ".json" or (_ARRAY.match(form.head.lstrip()) and files.is_array(path)):
-        return "jsonl"
-    if form.begins == "{" and is_json(next(line.text for line in files.lines(path) if line.text.strip())):
-        return "jsonl"
-    if (known := format_of(form)) is not None:
-        raise CorpusError(path, None, f"expected text, found {known}{advice}")
-    lines = form.lines
-    if any(map(BEGIN.match, lines)):
-        return "conll2012"
-    for parted, kind in _TABLES.items():
-        if lines and _names_texts(lines[0], parted):
-            return kind
-    row = next((line for line in lines if not line.startswith("#")), "")
-    return "conllu" if _ROW.fullmatch(row) else "text"
-
-
-def format_in(path: str | Path) -> str | None:
-    """The format of a file, and what can be given instead, where `headscope.corpora.formats` has it."""
-    return None if begins_as_table(str(path)) else format_of(form_of(str(path)))
-
-
-def expect_text(path: str, files: Files) -> None:
-    """Raise `CorpusError` where one of some files is no text, or one with marks."""
-    if (kind := holds(path, files)) != "text":
-        what, reader = _SAID[kind]
-        raise CorpusError(path, None, f"expected a text, found {what}; hs.corpora.{reader} reads it{AS_TEXT}")
-
-
-def _names_texts(line: str, parted: str) -> bool:
-    """Whether a line names columns of texts that are known, and others."""
-    names = {name.strip(' "') for name in line.split(parted)}
-    return len(names) > 1 and any(names.issuperset(known) for known in TEXTS)
-
-
-def text_of(path: str | Path) -> Files:
-    """A file that has to be a text. Raises `CorpusError` for one that holds something else."""
-    if (kind := holds(path, advice="")) != "text":
-        raise CorpusError(path, None, f"expected a text, found {_SAID[kind][0]}")
-    return Files(path)
-
-
-def begins_as_table(path: str) -> Literal["parquet", "arrow"] | None:
-    """Which kind of a file of rows it is; None for none, and for a stream of Arrow."""
-    if not os.path.isfile(path):
-        return None
-    with readable(path), open(path, "rb") as file:
-        return table(file.read(HEAD))

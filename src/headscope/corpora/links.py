@@ -69,7 +69,7 @@ def links(paths: Paths, *, document: str | None = None, strict: bool = False) ->
     >>> example.text, example.links[0].source, example.links[0].targets
     ('x = 1; print(x)', Span(start=13, end=14, text='a'), (Span(start=0, end=1, text='a'),))
     """
-    return json_lines(paths, linked_of, document, strict=strict)
+    return json_lines(paths, linked_of, document, strict=strict, kind="links")
 
 
 @validated

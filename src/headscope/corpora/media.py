@@ -172,7 +172,7 @@ def _of_paths(
         if len(paths) < 4
         else f"{len(files):,} {modality.noun}s"
     )
-    unread = f"did not read {counted(others)}, which are no {modality.noun}s" if others else ""
+    remarks = [f"did not read {counted(others)}, which are no {modality.noun}s"] if others else []
     return Corpus(
         name,
         lambda: _examples(rows(), modality, columns),
@@ -180,7 +180,7 @@ def _of_paths(
         strict=strict,
         documents=f"each {modality.noun}" if columns.by == "file" else f"the {modality.noun}s of each folder",
         kind=modality.kind,
-        unread=unread,
+        remarks=remarks,
     )
 
 

@@ -13,6 +13,7 @@ from headscope.corpora.corpus import Corpus, refuse
 from headscope.corpora.datasets import TABLES, names_in, rows_of
 from headscope.corpora.example import Example
 from headscope.corpora.files import Files, Line
+from headscope.corpora.formats import known_format, lines_as, read_as
 from headscope.corpora.jsonlines import DISAGREED, LABELS, Fail, each_of, string
 from headscope.corpora.sources import suffix_of
 from headscope.corpora.tables import JSON, READERS, Row, header_of, text_columns
@@ -77,6 +78,9 @@ def pairs(
     ('The bank cut its rates on Tuesday .', 'On Tuesday the bank cut its rates .', '1')
     """
     suffix = suffix_of(path)
+    known = known_format(path)
+    if known is not None and read_as(known, "groups"):
+        suffix = ".jsonl"
     if suffix not in (*READERS, *TABLES):
         known = ", ".join((*READERS, *TABLES))
         raise InputError(f"{path}: expected a name that ends in {known}, found {suffix or 'none'}")
@@ -99,13 +103,13 @@ def pairs(
         rows: Any = partial(rows_of, wanted=lambda _: needed)
     else:
         rows = READERS[suffix]
+        files = Files(path, records=suffix in JSON)
     return Corpus.of_files(
         files,
-        lambda lines: _examples(wanted, rows(lines)),
+        lambda lines: _examples(wanted, rows(lines_as(files, "groups") if suffix in JSON else lines)),
         strict=strict,
         expected="expected rows of texts, found none",
         documents=documents,
-        records=suffix in JSON,
     )
 
 

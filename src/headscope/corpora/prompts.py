@@ -42,6 +42,7 @@ def prompts(paths: Paths, *, document: str | None = None, strict: bool = False) 
     - ``spans``: a list of texts of the prompt, or of ``[start, end]`` by characters;
     - ``source``: the number of the span, among `spans` or those that the prompt is cut into, that the answer comes
       from, a list of them of which any is right, or a text that the span holds;
+    - ``marked``: stretches of the answer, ``[start, end]`` by characters, that are marked as without a source;
     - ``kind``: what sort of prompt it is: figures are given by kind;
     - ``tools``, ``documents``: what the template of a conversation writes beside the messages.
 
@@ -54,7 +55,7 @@ def prompts(paths: Paths, *, document: str | None = None, strict: bool = False) 
     >>> example.text, example.asked["answer"]
     ('Maria lives in Oslo. Peter bakes. Maria lives in', ' Oslo')
     """
-    return json_lines(paths, asked_of, document, strict=strict)
+    return json_lines(paths, asked_of, document, strict=strict, kind="prompts")
 
 
 def asked_of(line: Line, numbers: DocumentNumbers) -> Example:
@@ -131,6 +132,10 @@ def _under_known_keys(row: AnyMapping, fail: Fail) -> AnyMapping:
     return {"spans": texts, **rest, "text": "\n\n".join([*texts, text])}
 
 
+def _are_pairs(value: Any) -> bool:
+    return is_list(value) and all(is_list(one) and len(one) == 2 for one in value)
+
+
 def _asked(row: AnyMapping, fail: Fail) -> AnyMapping:
     """What stands beside a prompt, checked."""
     made: AnyDict = {}
@@ -140,8 +145,7 @@ def _asked(row: AnyMapping, fail: Fail) -> AnyMapping:
     if row.get("spans") is not None:
         spans = row["spans"] if is_list(row["spans"]) else []
         texts = all(isinstance(one, str) for one in spans)
-        pairs = all(is_list(one) and len(one) == 2 for one in spans)
-        if not spans or not (texts or pairs):
+        if not spans or not (texts or _are_pairs(spans)):
             raise fail("'spans': expected a list of texts, or of [start, end] by characters")
         made["spans"] = spans if texts else [(one[0], one[1]) for one in spans]
     source: Any = row.get("source")
@@ -152,6 +156,10 @@ def _asked(row: AnyMapping, fail: Fail) -> AnyMapping:
                 f"'source': expected the number of a span, a text in it, or a list of these, found {source!r}"
             )
         made["source"] = several
+    if row.get("marked") is not None:
+        if not _are_pairs(row["marked"]):
+            raise fail("'marked': expected a list of [start, end] by characters")
+        made["marked"] = [(one[0], one[1]) for one in row["marked"]]
     if (kind := scalar(row, "kind", fail)) is not None:
         made["kind"] = str(kind)
     for name in ("tools", "documents"):

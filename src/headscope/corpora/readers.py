@@ -19,17 +19,18 @@ from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus, Pack
 from headscope.corpora.example import Example
 from headscope.corpora.files import Files, Line, Paths, packaged
+from headscope.corpora.formats import expect_text, lines_as
 from headscope.corpora.jsonlines import (
     KINDS,
     DocumentNumbers,
     each_of,
-    expect_text,
     fields,
     json_object,
     string,
     strings,
 )
 from headscope.corpora.readable import HEADING
+from headscope.corpora.shapes.rows import Kind
 from headscope.errors import InputError
 
 Ends = Literal["blank", "line", "file"]
@@ -205,16 +206,18 @@ def json_lines(
     document: str | None = None,
     *,
     strict: bool,
+    kind: Kind = "texts",
 ) -> Corpus:
-    """A corpus of JSON lines, of which `read` makes an example each; `document` is another key of the document."""
+    """A corpus of JSON lines, of which `read` makes an example each; `document` is another key of the document.
+
+    Files of other formats that hold this `kind` are read as such lines (`headscope.corpora.formats`).
+    """
     return Corpus.of_files(
-        paths,
-        partial(examples_of, read, document),
+        files := Files(paths, JSON_LINES, records=True),
+        lambda _: examples_of(read, document, lines_as(files, kind)),
         strict=strict,
         expected="expected JSON objects, found blank lines only",
         documents=each_of(document, "line"),
-        suffixes=JSON_LINES,
-        records=True,
     )
 
 
@@ -284,7 +287,7 @@ def examples_of(
 
 def _object(text: str | None, line: Line, numbers: DocumentNumbers) -> Example:
     row = json_object(line)
-    return Example(**fields(row, text, line.error), **numbers.of_row(line, row))
+    return Example(**fields(row, text, line.error, calls=True), **numbers.of_row(line, row))
 
 
 FRAME = 0.02
@@ -294,7 +297,7 @@ _ROUNDING = 1e-6  # of a frame: 0.06 s are three frames, whatever the digits
 
 
 @validated
-def spoken(paths: Paths, *, strict: bool = False) -> Corpus:
+def spoken(paths: Paths, *, audio: str | Path | None = None, strict: bool = False) -> Corpus:
     """JSON lines of speech: ``{"audio": "a.wav", "words": ["so", "it", …], "times": [[0.0, 0.4], [0.4, 0.9], …]}``.
 
     `audio` is a WAV file, relative to the folder of the JSON lines; `times` are the seconds at which each word begins
@@ -303,20 +306,28 @@ def spoken(paths: Paths, *, strict: bool = False) -> Corpus:
     which it is heard. Lines that are anything else are left out and listed (`Corpus`), or, where it is `strict`,
     refused with a `CorpusError` that names file and line.
 
+    Args:
+        paths: a file or several, or folders of ``.jsonl`` files; or Praat's TextGrids, CTM or TIMIT's words, whose
+            recording is called as they are (of CTM, as its lines say), with ``.wav``.
+        audio: the folder of the sounds; by default that of the file.
+        strict: refuse lines that are anything else.
+
     >>> first = next(iter(hs.corpora.spoken("speech.jsonl")))
     >>> first.words[1], first.times[1], first.links[1].targets
     ('it', (0.4, 0.9), (Span(start=20, end=45, text='a'),))
     """
-    return json_lines(paths, _read, strict=strict)
+    return json_lines(paths, partial(_read, audio), strict=strict, kind="speech")
 
 
-def _read(line: Line, documents: DocumentNumbers) -> Example:
-    return of_object(json_object(line), line, documents)
+def _read(folder: str | Path | None, line: Line, documents: DocumentNumbers) -> Example:
+    return of_object(json_object(line), line, documents, folder)
 
 
-def of_object(fields: AnyMapping, line: Line, documents: DocumentNumbers) -> Example:
-    """The example of an object with `audio`. Raises `CorpusError` for what it lacks."""
-    audio = Path(line.path).parent / string(fields.get("audio"), "'audio'", line.error)
+def of_object(
+    fields: AnyMapping, line: Line, documents: DocumentNumbers, folder: str | Path | None = None
+) -> Example:
+    """The example of an object with `audio`, in a folder. Raises `CorpusError` for what it lacks."""
+    audio = Path(folder or Path(line.path).parent) / string(fields.get("audio"), "'audio'", line.error)
     if not os.path.isfile(audio):
         raise line.error(f"'audio': expected a WAV file, found nothing at {audio}")
     words = strings(fields.get("words"), "'words'", line.error)

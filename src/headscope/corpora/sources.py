@@ -141,6 +141,23 @@ class Line(NamedTuple):
         return CorpusError(self.path, self.number, message)
 
 
+class BrokenLine(Line):
+    """A line of which something is wrong.
+
+    Attributes:
+        fault: what.
+    """
+
+    fault: CorpusError
+
+    @classmethod
+    def of(cls, line: Line, fault: CorpusError) -> BrokenLine:
+        """A line, and what is wrong with it."""
+        made = cls(*line)
+        made.fault = fault
+        return made
+
+
 def suffix_of(path: str | Path) -> str:
     """The suffix of what a file holds, in lower case: ``.jsonl`` for ``data.jsonl.gz``."""
     path = Path(path)
@@ -242,11 +259,43 @@ def _unpacked(path: str) -> Generator[tuple[BinaryIO, BinaryIO]]:
         if kind is None:
             yield file, file
         elif kind == "zip":
-            with zipfile.ZipFile(file) as archive, archive.open(_member(archive, path)) as content:
+            with zipfile.ZipFile(file) as archive, _content(archive, path) as content:
                 yield cast("BinaryIO", content), file
         else:
             with _OPENERS[kind](file) as content:
                 yield content, file
+
+
+def _content(archive: zipfile.ZipFile, path: str) -> Any:
+    """The content of the one file of an archive; of a log of Inspect its samples, a line each."""
+    names = archive.namelist()
+    samples = [name for name in names if re.fullmatch(r"samples/[^/]+\.json", name)]
+    if samples and "header.json" in names:
+        return io.BufferedReader(_Members(archive, samples), 1 << 16)
+    return archive.open(_member(archive, path))
+
+
+class _Members(io.RawIOBase):
+    """Some files of an archive, as a line each."""
+
+    def __init__(self, archive: zipfile.ZipFile, names: Sequence[str]) -> None:
+        self._open = (archive.open(name) for name in names)
+        self._file: Any = None
+
+    def readable(self) -> bool:
+        """Whether it can be read: always."""
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        """Read some more bytes, and say how many: 0 at the end."""
+        self._file = self._file or next(self._open, None)
+        if self._file is None:
+            return 0
+        chunk = self._file.read(len(buffer)).replace(b"\n", b" ")
+        if not chunk:
+            self._file, chunk = None, b"\n"
+        buffer[: len(chunk)] = chunk
+        return len(chunk)
 
 
 def _member(archive: zipfile.ZipFile, path: str) -> zipfile.ZipInfo:
@@ -417,3 +466,11 @@ def walked(
         actual = counted(others) if others else "no files that are not hidden"
         raise CorpusError(folder, None, f"expected {what} that end in {', '.join(suffixes)}, found {actual}")
     return matches, others
+
+
+def begins_as_table(path: str) -> Literal["parquet", "arrow"] | None:
+    """Which kind of a file of rows it is; None for none, and for a stream of Arrow."""
+    if not os.path.isfile(path):
+        return None
+    with readable(path), open(path, "rb") as file:
+        return table(file.read(HEAD))

@@ -17,7 +17,6 @@ ANALYSIS = Analysis(
         **dict.fromkeys(("best", "limit", "resume", "shard", "dask"), "choose"),
         "devices": "choose -dask",
         "write": "choose -shard",
-        "audio": "-choose text",
         "text": "-choose audio",
         "heads": "-choose",
     },

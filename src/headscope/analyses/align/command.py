@@ -10,12 +10,16 @@ from headscope.core.saving import TABLES
 from headscope.errors import InputError
 
 
-def checks(*, audio: Path | None = None, output: Path | None = None, choose: Any = None) -> None:
+def checks(
+    *, audio: Path | None = None, text: str | None = None, output: Path | None = None, choose: Any = None
+) -> None:
     """Raise `InputError` where there is no sound, and for a file that times are not written to."""
     from headscope.measures.dataset import check_suffix
 
     if choose is None and audio is None:
         raise InputError("AUDIO: expected a WAV file, or --choose FILE, found none")
+    if choose is None and text is None:
+        raise InputError("AUDIO: expected --text with it, found none")
     if choose is None and output is not None:
         check_suffix(output, TABLES)
 
@@ -35,11 +39,12 @@ def run(
 
     Args:
         model: from `headscope.load`.
-        audio: a WAV file.
+        audio: a WAV file; with --choose the folder of the sounds.
         text: what was said in it.
         heads: heads to align with; by default the generation config's.
         language: the language that a multilingual model is told.
-        choose: rank the heads instead, on JSON lines: {"audio": "a.wav", "words": [...], "times": [[0, 0.4], ...]}.
+        choose: rank the heads instead, on JSON lines: {"audio": "a.wav", "words": [...], "times": [[0, 0.4], ...]}; or
+            on a TextGrid, CTM or TIMIT's words, whose sound is called the same.
         strict: refuse what is broken.
         best: with --choose: so many heads; else as many as err least together.
         write: with --choose: write them into the model's generation_config.json.
@@ -55,7 +60,7 @@ def run(
         assert audio is not None
         assert text is not None
         return align(model, audio, text, heads=heads)
-    return alignment_heads(model, corpora.spoken(choose, strict=strict), **options)
+    return alignment_heads(model, corpora.spoken(choose, audio=audio, strict=strict), **options)
 
 
 def _in_language(model: Any, language: str | None) -> Any:

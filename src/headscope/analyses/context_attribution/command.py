@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from inspect import signature
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -112,6 +113,9 @@ def _content(path: Path) -> tuple[Any, AnyDict]:
     from headscope.corpora.arrays import broken
     from headscope.corpora.prompts import prompt_of
 
+    if known := _known(path):
+        return prompt_of(known[0], lambda message: InputError(f"{path}: {message}"))
+
     try:
         text = path.read_text(encoding="utf-8").removesuffix("\n")
     except UnicodeDecodeError as error:
@@ -134,7 +138,19 @@ def _file(prompt: str) -> tuple[Path | None, bool]:
         there = path.is_file()
     except (OSError, ValueError):  # longer than a name, or with what no name has
         there = False
-    return (path, path.suffix in DATA) if there else (None, False)
+    return (path, path.suffix in DATA or len(_known(path)) > 1) if there else (None, False)
+
+
+def _known(path: Path) -> list[AnyDict]:
+    """The first two rows of a file of a known format of prompts; none of another."""
+    from headscope.corpora.files import Files
+    from headscope.corpora.formats import known_format, lines_as, read_as
+    from headscope.corpora.jsonlines import json_object
+
+    known = known_format(path)
+    if known is None or not read_as(known, "prompts"):
+        return []
+    return [json_object(line) for line in islice(lines_as(Files(path, records=True), "prompts"), 2)]
 
 
 def save_figures(result: Any, figures: Table) -> str:
