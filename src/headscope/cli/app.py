@@ -23,6 +23,7 @@ from headscope.cli.card import card, diff, site
 from headscope.cli.check import check
 from headscope.cli.import_ import import_
 from headscope.cli.lab import lab
+from headscope.cli.look import look
 from headscope.cli.merge import merge
 from headscope.cli.report import report
 from headscope.cli.serve import serve
@@ -41,7 +42,7 @@ GROUPS = {"compare": "What changed: groups of inputs, models, inputs, checkpoint
 
 SECTIONS: dict[str, tuple[str, str]] = {
     "Look": (
-        "check view serve lab import",
+        "look check view serve lab import",
         'headscope view "The cat sat because it was tired." -o view.html',
     ),
     "Measure": ("bench merge", "headscope measure wiki.txt -m gpt2 -o heads.csv"),
@@ -51,7 +52,7 @@ SECTIONS: dict[str, tuple[str, str]] = {
 }
 """What the help lists the commands under, after those of analyses that say so: others, and an example."""
 
-FIRST = "view serve lab measure why compare report"
+FIRST = "look view serve lab measure why compare report"
 """What the first screen of the help lists."""
 
 
@@ -182,7 +183,7 @@ def _add(parent: typer.Typer, name: str, function: Callable[..., None], **more: 
     )
 
 
-for function in (check, view, serve, lab, merge, bench, report, card):
+for function in (look, check, view, serve, lab, merge, bench, report, card):
     _add(app, function.__name__, function)
 _add(app, "import", import_)
 _cards = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
