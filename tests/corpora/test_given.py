@@ -309,3 +309,19 @@ def test_tokens_are_a_text_where_one_may_stand(model: Model) -> None:
     tokens: Tokens = model.encode(TEXTS[0])
     single = hs.contribution.neuron_patterns(model, tokens)
     pd.testing.assert_frame_equal(single, hs.contribution.neuron_patterns(model, [TEXTS[0]]))
+
+
+def test_a_path_is_read_as_what_it_holds(model: Model, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("\n\n".join(TEXTS))
+    (tmp_path / "a.csv").write_text("text,label\n" + "".join(f"{text},x\n" for text in TEXTS))
+    (tmp_path / "pro.txt.dev").write_text(
+        "".join(f"1 [The clerk] paid, for [she] was late {number}.\n" for number in range(3))
+    )
+    texts = figures(model, TEXTS)
+    for name in ("a.txt", "a.csv"):
+        np.testing.assert_array_equal(figures(model, tmp_path / name)["previous"], texts["previous"])
+    with pytest.warns(HeadscopeWarning, match="read as sentences with mentions in brackets"):
+        links = hs.links(model, tmp_path / "pro.txt.dev", least=1)
+    assert links["n"].values.tolist() == [3]
+    with pytest.raises(CorpusError, match=r"none\.txt: expected a file, found nothing there"):
+        figures(model, tmp_path / "none.txt")

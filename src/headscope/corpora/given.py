@@ -13,19 +13,24 @@ import numpy as np
 
 from headscope.core.kinds import is_mapping, is_tuple
 from headscope.core.tokens import Tokens
+from headscope.core.types import AnyDict, AnyPath
 from headscope.core.validation import Expected, InPlace, taken_as
-from headscope.corpora.clusters import sentences_of
+from headscope.corpora.clusters import clusters, sentences_of
+from headscope.corpora.conll2012 import conll2012
 from headscope.corpora.corpus import Corpus, Read
 from headscope.corpora.datasets import dataset
 from headscope.corpora.example import Example, Unmatched
-from headscope.corpora.files import Line
+from headscope.corpora.files import Files, Line
+from headscope.corpora.formats import holds, known_format
 from headscope.corpora.jsonlines import DocumentNumbers, each_of, json_object, strings
-from headscope.corpora.links import linked_of, negation_of
+from headscope.corpora.links import linked_of, links, negation_of
 from headscope.corpora.perceived import images
-from headscope.corpora.prompts import asked_of
-from headscope.corpora.readers import examples_of, text_of
+from headscope.corpora.prompts import asked_of, prompts
+from headscope.corpora.readers import examples_of, jsonl, text, text_of
 from headscope.corpora.rows import MemoryRow, Replayed, columns_of, plain, values_of
-from headscope.corpora.treebank import tree_of
+from headscope.corpora.sources import suffix_of
+from headscope.corpora.tables import table
+from headscope.corpora.treebank import conllu, tree_of
 from headscope.errors import InputError
 
 AnnotatedCorpus = Annotated[Corpus, Expected(rows="annotations")]
@@ -45,7 +50,9 @@ def corpus_of(value: Any, place: InPlace) -> Any:
 
     Raises `InputError` for what could mean several things, and for rows without a text.
     """
-    if _is(value, Corpus, str, bytes, os.PathLike, Tokens) or hasattr(value, "read"):
+    if _is(value, os.PathLike):
+        return _of_file(os.fspath(cast("AnyPath", value)), place.rows)
+    if _is(value, Corpus, str, bytes, Tokens) or hasattr(value, "read"):
         return value
     if _is(value, Example):
         value = [value]
@@ -54,8 +61,8 @@ def corpus_of(value: Any, place: InPlace) -> Any:
             f"{place.name}: expected texts, or pairs of texts, found a tuple of two strings; "
             '["a", "b"] are two texts, [("a", "b")] is a pair'
         )
-    if (table := columns_of(value)) is not None:
-        return _of_rows(table, table.column_names, place.rows)
+    if (columns := columns_of(value)) is not None:
+        return _of_rows(columns, columns.column_names, place.rows)
     if _is(value, Mapping):
         return dataset(value) if value else value  # which says what it expects
     if not _is(value, Iterable) or _is_pair(value) or getattr(value, "ndim", 1) == 0:
@@ -89,6 +96,30 @@ def corpus_of(value: Any, place: InPlace) -> Any:
     if _is(first, str, tuple):
         return _of_texts(_kept(items), place.name)
     return items
+
+
+def _of_file(path: str, rows: str) -> Corpus:
+    """What a file holds, told from its name, or else from how it begins."""
+    if rows == "prompts":
+        return prompts(path)
+    known = known_format(path)
+    held = suffix_of(path)[1:] if known is None else "jsonl"
+    held = held if held in _READERS else holds(path)
+    if rows == "annotations" and held == "jsonl":
+        first = (
+            next((json_object(line) for line in Files(path, records=True)), AnyDict())
+            if known is None
+            else {}
+        )
+        chains = "sentences" in first or (known is not None and "links" not in known.reads)
+        return clusters(path) if chains else links(path)
+    return _READERS[held](path)
+
+
+_READERS: Mapping[str, Callable[[str], Corpus]] = {
+    "text": text, "jsonl": jsonl, "csv": table, "tsv": table, "conllu": conllu, "conll2012": conll2012,
+    "parquet": dataset, "arrow": dataset,
+}  # fmt: skip
 
 
 def _is(value: object, *kinds: type) -> bool:

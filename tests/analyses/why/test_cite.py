@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import headscope as hs
+from headscope.analyses.context_attribution import run
 from headscope.analyses.context_attribution.run import context_attribution
 from headscope.analyses.why import statistics
 from headscope.analyses.why.cite import NONE, cite, cited, save
@@ -79,6 +80,30 @@ def test_what_speaks_against_an_answer_is_named(writer: Any) -> None:
         "against it: A dog ran. (the answer gains 2.00 nats without it)",
         "against it: It was late. (the answer gains 0.70 nats without it)",
     ]
+
+
+def test_cited_spans_and_marked_stretches_beside_what_is_right(writer: Any) -> None:
+    answer = " It slept. The dog sat."
+    found = hs.why(writer, TEXT, answer).copy(deep=True)
+    found["masked"].values[:], found["q"].values[:] = [2.0, 1.0, 3.0], [0.01, 0.2, 0.04]
+    found["lexical"].values[:] = [0.0, 0.5, 0.2]
+    right = np.array([True, True, False])
+    values = run._values(
+        found, right
+    )  # cites the first and the third; the words choose the second and the third
+    assert values["cited_f1"] == values["lexical_f1"] == 2 * 1 / (2 + 2)
+    found["lexical"].values[:] = [0.0, 0.5, 0.0]
+    assert run._values(found, right)["lexical_f1"] == 2 * 1 / (1 + 2)
+    ends = np.cumsum([len(text) for text in found["written"].values])
+    start = answer.index("The dog")
+    late = np.flatnonzero(ends > start)
+    drops = found["drop"].values
+    drops[:] = -5.0
+    drops[0] = 1.0
+    drops[1, late[0]], drops[0, late[1:]] = 2.0, 0.5  # of the stretch the first loses most by another span
+    expected = (len(late) - 1) / len(late)
+    assert run._supported(found, [(start, len(answer))]) == {"unsupported": expected}
+    assert run._supported(found, None) == run._supported(found, [(0, len(answer))]) == {}
 
 
 @pytest.mark.slow

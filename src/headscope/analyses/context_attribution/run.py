@@ -20,6 +20,7 @@ from headscope.analyses.result import Result
 from headscope.analyses.why import statistics as one
 from headscope.analyses.why.run import why
 from headscope.analyses.why.spans import Spans
+from headscope.core.arrays import quiet
 from headscope.core.saving import replacing
 from headscope.core.tokens import Tokens
 from headscope.core.types import AnyMapping
@@ -192,7 +193,7 @@ class _Task:
                 prompt, spans, source = _shuffled(prompt, spans, source, [self.seed, len(prompt)])
                 example = replace(example, text=prompt, asked={**asked, "spans": spans})
             result = explain(self.model, example, self.spans, **self.options)
-            values = _values(result, _right(result, source))
+            values = _values(result, _right(result, source)) | _supported(result, asked.get("marked"))
             if self.than is not None:
                 about = description(result)
                 answer = about["answer"] if about["generated"] else answer_of(example)
@@ -286,9 +287,29 @@ def _values(result: xr.Dataset, right: Any) -> dict[str, float]:
         values[f"{name}_rank"] = 1 / rank
     if passed.any():
         values["cited_right"] = float(right[passed].mean())
+    shared = orders["lexical"]
+    words = (shared >= np.sort(shared)[-right.sum()]) & (shared > 0)
+    for name, chosen in (("cited", passed), ("lexical", words)):
+        values[f"{name}_f1"] = float(2 * (chosen & right).sum() / (chosen.sum() + right.sum()))
     values["source_place"] = float(place[right].mean())
     values["place"] = float(place[best] - values["source_place"])
     return values
+
+
+def _supported(result: xr.Dataset, marked: Sequence[tuple[int, int]] | None) -> dict[str, float]:
+    """Whether tokens of the marked stretches of an answer lose less by their best span than the others."""
+    ends = np.cumsum([len(text) for text in result["written"].values])
+    starts = np.concatenate([[0], ends[:-1]])
+    inside = np.zeros(len(ends), np.bool_)
+    for start, end in marked or ():
+        inside |= (starts < end) & (ends > start)
+    with quiet():
+        loss = np.nanmax(result["drop"].values, 0)
+    known = np.isfinite(loss)
+    less, more = loss[inside & known], loss[~inside & known, None]
+    if not len(less) or not len(more):
+        return {}
+    return {"unsupported": float((less < more).mean() + (less == more).mean() / 2)}
 
 
 def _shuffled(

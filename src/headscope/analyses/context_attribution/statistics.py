@@ -41,6 +41,9 @@ FIGURES: Mapping[str, str] = {
     "warned": "prompts of which the agreement is too low to believe the order",
     "cited": "prompts of which a span is cited (q ≤ .05, and at least ln 2 nats)",
     "cited_right": "spans that are cited which are sources",
+    "cited_f1": "F1 of the spans that are cited and the sources",
+    "lexical_f1": "the same of the spans that share most words with the answer, as many as there are sources",
+    "unsupported": "how often a token of a marked stretch loses less by its best span than another token (AUROC)",
     "context": "nats that the answer loses without any span",
     "joint": "nats that it loses without the first three together",
     "looked": "attention to all spans of the rows that give the answer, over all heads",
@@ -56,6 +59,7 @@ FIGURES: Mapping[str, str] = {
 SHARES = (
     *("masked_first", "estimate_first", "lexical_first", "attention_first", "longest_first"),
     *("screened", "warned", "cited", "masked_rank", "estimate_rank", "cited_right", "looked", "source_place"),
+    *("cited_f1", "lexical_f1", "unsupported"),
 )
 """Figures that are shares of prompts, or from 0 to 1 in each."""
 
