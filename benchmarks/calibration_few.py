@@ -489,6 +489,101 @@ def halves(runs: int) -> list[Row]:
     return rows
 
 
+def wrote(runs: int) -> list[Row]:
+    """Written scores: logits that a head adds to the tokens of answers, of which some needles have none."""
+    from headscope.analyses.patching.statistics import chance, effects, p_values, told_apart
+
+    rows: list[Row] = []
+    for kind, tail in TAILS:
+        for units, share in ((12, 1.0), (32, 1.0), (48, 0.4)):
+            draw = _random("wrote", kind, tail, units)
+            held: list[Floats] = []
+            p: list[Floats] = []
+            for _ in range(max(1, runs // HEADS)):
+                counts = draw.integers(4, 9, units) if share == 1 else draw.binomial(1, share, units)
+                counts = counts.astype(np.float64)
+                truth, noise = draw.normal(0, 0.02, HEADS), draw.lognormal(-2, 1.0, HEADS)
+                found = effects(
+                    counts[:, None] * (truth + noise * drawn(draw, kind, tail, (units, HEADS))), counts
+                )
+                held.append(
+                    np.where(np.isnan(found.low), np.nan, (found.low <= truth) & (truth <= found.high))
+                )
+                p.append(p_values(found, chance(found.value), units, told_apart(counts)))
+            about = {"logits": kind, "tail": tail, "needles": units, "answered": share}
+            rows.append(about | {"interval": _mean(np.concatenate(held))} | _levels(np.concatenate(p)))
+    return rows
+
+
+def lists(runs: int) -> list[Row]:
+    """Two lists of heads that are alike in part: the overlap of one, from half of the units, with the other's."""
+    from headscope.statistics.overlap import Sums, overlap
+
+    def corpus(draw: np.random.Generator, truth: Floats, units: int) -> list[Sums]:
+        both = truth[:, None] + 1.5 * draw.standard_normal((2, units, truth.shape[1]))
+        return [(one, np.ones_like(one)) for one in both]
+
+    rows: list[Row] = []
+    for units in (16, 32, 64):
+        for alike in (0.0, 0.6, 1.0):
+            draw = _random("lists", units, alike)
+            held, own, others = np.zeros((3, max(1, runs // 40)))
+            for run in range(len(held)):
+                one, more = draw.standard_normal((2, 270))
+                truth = np.stack([one, alike * one + np.sqrt(1 - alike**2) * more])
+                first, second = corpus(draw, truth, units)
+                found = overlap(*first, against=second, draws=200, seed=run)
+                assert found is not None
+                tops: list[set[int]] = []
+                for which in range(2):
+                    s, _ = corpus(draw, truth, units // 2)[which]
+                    tops.append({*np.argsort(-s.mean(0), kind="stable")[: found.top].tolist()})
+                others[run], own[run] = len(tops[0] & tops[1]) / found.top, found.share
+                held[run] = found.low <= others[run] <= found.high
+            figures = (held, own, others)
+            names = ("interval", "share", "of two others")
+            rows.append({"units": units, "alike": alike}
+                | {name: float(one.mean()) for name, one in zip(names, figures, strict=True)})  # fmt: skip
+    return rows
+
+
+def circuits(runs: int) -> list[Row]:
+    """Jaccard of circuits of two halves of the pairs: of 3,000 edges the largest, whatever their sign."""
+    from headscope.statistics.overlap import overlaps
+
+    rows: list[Row] = []
+    sizes = (10, 100, 600)
+    for pairs in (12, 24, 48):
+        for noise in (0.3, 2.0):
+            draw = _random("circuits", pairs, noise)
+            held, own, others = np.zeros((3, max(1, runs // 400), len(sizes)))
+
+            def made(draw: np.random.Generator, truth: Floats, pairs: int, noise: float) -> Floats:
+                gaps = draw.lognormal(1, 0.4, (pairs, 1))
+                return gaps * truth * (1 + noise * draw.standard_normal((pairs, len(truth))))
+
+            for run in range(len(held)):
+                truth = draw.lognormal(-5, 1.8, 3_000) * draw.choice([-1, 1], 3_000)
+                s = made(draw, truth, pairs, noise)
+                found = overlaps((s, np.ones_like(s)), sizes, signed=False, draws=100, seed=run)
+                ranked = [
+                    np.argsort(-np.abs(made(draw, truth, pairs // 2, noise).sum(0)), kind="stable")
+                    for _ in range(2)
+                ]
+                for place, (size, one) in enumerate(zip(sizes, found, strict=True)):
+                    assert one is not None
+                    share, low, high, _ = one.jaccard()
+                    first, second = ({*order[:size].tolist()} for order in ranked)
+                    others[run, place] = len(first & second) / len(first | second)
+                    own[run, place] = share
+                    held[run, place] = low <= others[run, place] <= high
+            for place, size in enumerate(sizes):
+                rows.append({"pairs": pairs, "noise": noise, "edges": size}
+                    | {"interval": float(held[:, place].mean()), "Jaccard": float(own[:, place].mean()),
+                       "of two others": float(others[:, place].mean())})  # fmt: skip
+    return rows
+
+
 def terms(runs: int) -> list[Row]:
     """Reads and composition: shares of contrasts over documents of unequal contrasts, each with a share of its own."""
     from headscope.analyses.composition.statistics import LEAST
@@ -668,6 +763,10 @@ PARTS: dict[str, tuple[Callable[[int], list[Row]], int]] = {
     "vocabulary": (vocabulary, 2_000),
     "halves": (halves, 20_000),
     "unrelated": (unrelated, 170),
+    "wrote": (wrote, 40_000),
+    "lists": (lists, 20_000),
+    "circuits": (circuits, 40_000),
+    "unrelated": (unrelated, 80),
     "scores": (scores, 400),
     "heeded": (heeded, 20_000),
 }

@@ -43,6 +43,7 @@ DATA = [
             "builtin.txt",
             "indirect_objects.jsonl",
             "minimal_pairs.tsv",
+            "needles.json",
         )
     ),
     *(

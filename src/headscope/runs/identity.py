@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+import tempfile
 from functools import cache, lru_cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -45,6 +47,27 @@ def reading(model: Model) -> str | None:
             reads = True
             digest.update(_settings(processor))
     return digest.hexdigest()[:16] if reads else None
+
+
+def read_with(model: Model) -> AnyDict:
+    """What decides how a text reaches a model: checksums of its chat template and of the files of its tokenizer and
+    processors, and which special tokens are put before and after a text."""
+    tokenizer: Any = model.tokenizer
+    template = getattr(tokenizer, "chat_template", None)
+    around: list[list[str]] = []
+    if tokenizer is not None:
+        tokens = model.encode(model.sample())
+        text = np.flatnonzero(~tokens.mask("special"))
+        around = [list(tokens.pieces[: text[0]]), list(tokens.pieces[text[-1] + 1 :])]
+    found: dict[str, str] = {}
+    for reader in filter(None, (tokenizer, model.image_processor, model.feature_extractor)):
+        with tempfile.TemporaryDirectory() as folder:
+            reader.save_pretrained(folder)
+            for file in sorted(Path(folder).rglob("*")):
+                if file.is_file():
+                    found[file.name] = hashlib.sha256(file.read_bytes()).hexdigest()
+    written = None if not template else hashlib.sha256(_sorted({"template": template}).encode()).hexdigest()
+    return {"template": written, "special": around, "files": found}
 
 
 @lru_cache(maxsize=4)

@@ -278,6 +278,33 @@ def test_planted_edges_are_found_and_carry_the_answer(make: Any, pairs: Any, pla
     assert [*found["order"].values] == [*ORDERS]
     assert faithful["integrated gradients", 3] == pytest.approx(1, abs=0.05)
     assert faithful["random", 3] == pytest.approx(0, abs=0.05)
+    steady = found["stays"].sel(size=3)
+    assert {*steady["draw"].values} == {"pairs", "halves", "steps"}
+    held = steady.values[:, truth]
+    assert held.min() > 0.9  # in each kind of draw the planted edges stay
+    assert len(planted) < 3 or steady.values[:, ~truth].max() < 0.1
+    first = first_edges(found, 3)
+    assert first["edges"].tolist() == [1, 3, 3]
+    assert (first["in draws"] > 0.5).all()
+
+
+def test_an_edge_that_one_group_alone_gives_stays_as_often_as_that_is_drawn() -> None:
+    """Eleven groups of two versions each give one edge; the twelfth gives another more than all together."""
+    changes = np.zeros((24, 3))
+    changes[:22, 0], changes[22:, 1] = 1.0, 30.0
+    given = dict.fromkeys(("handed", "handed 2", "handed 10"), changes) | {"gap": np.ones(24)}
+    groups = [str(number // 2) for number in range(24)]
+    found = curve._stable(given, [1], np.ones((1, 3), np.bool_), groups)
+    stay = found["stays"].squeeze()
+    drawn = 1 - (1 - 1 / 12) ** 12  # that group is drawn at all
+    assert float(stay.sel(draw="groups")[1]) == pytest.approx(drawn, abs=0.08)
+    assert float(stay.sel(draw="pairs")[1]) > drawn + 0.1
+    assert stay.sel(draw="steps").values.tolist() == [0, 1, 0]
+    either = 1 - 12 * 11 / (24 * 23)  # one of its two pairs is in a half
+    assert float(stay.sel(draw="halves")[1]) == pytest.approx(either, abs=0.08)
+    both = 2 * either - 1  # in both halves; else the circuits have no edge in common
+    assert float(found["jaccard"][0]) == pytest.approx(both / (2 - both), abs=0.1)
+    assert float(found["jaccard_chance"][0]) == pytest.approx(1 / 5)
 
 
 @pytest.mark.deep

@@ -32,7 +32,7 @@ NAME = "card.json"
 DIGITS = 4
 """Decimals to which the figures of a card are the same on another machine."""
 
-FIGURES = ("score", "low", "high", "se", "n", "documents", "threshold", "chance", "p", "q")
+FIGURES = ("score", "low", "high", "se", "n", "documents", "threshold", "chance", "p", "q", "stays")
 """What a card may hold of a head in a list."""
 
 

@@ -197,7 +197,7 @@ def _overlaps(lists: AnyMapping) -> str:
     """How stable the lists are, in one sentence."""
     known = {name: one["stability"] for name, one in lists.items() if not isinstance(one["stability"], str)}
     if not known:
-        return "How stable the lists are is not known: it takes ten documents and two heads."
+        return "How stable the lists are is not known: too few documents, it takes ten, and two heads."
     by_share = sorted(known, key=lambda name: known[name]["share"])
     (low, one), (high, other) = ((name, known[name]) for name in (by_share[0], by_share[-1]))
     return (
@@ -215,7 +215,7 @@ def stability(one: AnyMapping) -> str:
     share, low, high, chance = (f"{overlap[of]:.2f}" for of in ("share", "low", "high", "chance"))
     return (
         f"Overlap of the top {overlap['top']} in two halves of {overlap['documents']} documents: {share} "
-        f"(of two other corpora {low} to {high}; chance {chance})."
+        f"(of two other corpora {low} to {high}; chance {chance}); about {overlap['needed']:,.0f} documents for .9."
     )
 
 

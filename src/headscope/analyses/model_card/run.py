@@ -37,12 +37,12 @@ from headscope.models.model import expect_attention, expect_text_alone
 from headscope.models.perceive import reads
 from headscope.models.weights import stored
 from headscope.runs.batches import examples, over_blocks, reader_of, tokens_of
-from headscope.runs.identity import about_model, versions, weights
+from headscope.runs.identity import about_model, read_with, versions, weights
 from headscope.runs.long import described
 from headscope.runs.options import RunOptions
 from headscope.runs.task import Task
 from headscope.statistics.jackknife import false_discovery
-from headscope.statistics.overlap import Overlap, overlap
+from headscope.statistics.overlap import Overlap, overlap, resamplings, stays
 
 
 @dataclass
@@ -71,12 +71,14 @@ class Halves:
         corpus: its name.
         read: what was read, by what for.
         overlaps: of each list; None with too few documents.
+        stays: of each list in which share of draws a head is among the highest.
     """
 
     seed: int
     corpus: str
     read: dict[str, ReadCorpus] = field(default_factory=dict[str, ReadCorpus])
     overlaps: dict[str, Overlap | None] = field(default_factory=dict[str, "Overlap | None"])
+    stays: dict[str, dict[Head, float]] = field(default_factory=dict[str, dict[Head, float]])
 
     def measure(
         self, model: Model, corpus: Corpus | Iterable[Example], *, measures: Any, **options: Any
@@ -92,40 +94,52 @@ class Halves:
                 for example, *arrays in zip(batch, rows.sums, rows.chance, rows.divisors, strict=True):
                     documents.add(example.document, tokens_of(example), rows.layers, *arrays)
                     seen.add(example, arrays[0], arrays[-1])
-        self._keep(name, seen, [measure.name for measure in chosen])
         meta = described(model, corpus, inputs)
-        return dataset(documents.close(), chosen, causal=model.causal, meta=meta)
+        result = dataset(documents.close(), chosen, causal=model.causal, meta=meta)
+        self._keep(name, seen, [measure.name for measure in chosen], result)
+        return result
 
     def importance(self, model: Model, corpus: Corpus, options: RunOptions) -> xr.Dataset:
         """Head importance."""
         seen = _SeenInputs(self.corpus)
         result = by_gates(objective(model), corpus, options, seen=seen.add)
-        self._keep(NAME, seen, [NAME])
+        self._keep(NAME, seen, [NAME], result)
         return result
 
     def needles(self, model: Model) -> xr.Dataset:
         """What is known of retrieval."""
         result = needles(model, self.seed)
-        self._counted("retrieval", result["hits"].values, result["answered"].values)
+        self._counted("retrieval", result["hits"].values, result["answered"].values, result)
         return result
 
     def alignment(self, model: Model, corpus: Corpus, limit: int | None) -> xr.Dataset:
         """Which heads align words with sound."""
         result = alignment_heads(model, corpus, limit=limit)
-        self._counted("alignment", result["right"].values, result["words"].values)
+        self._counted("alignment", result["right"].values, result["words"].values, result)
         return result
 
-    def _counted(self, name: str, hits: Floats, counts: Floats) -> None:
+    def _counted(self, name: str, hits: Floats, counts: Floats, result: xr.Dataset) -> None:
         hits = hits.reshape(len(hits), -1)
-        self.overlaps[name] = overlap(hits, np.broadcast_to(counts[:, None], hits.shape), seed=self.seed)
+        self._hold(name, hits, np.broadcast_to(counts[:, None], hits.shape), result)
 
-    def _keep(self, name: str, seen: _SeenInputs, names: list[str]) -> None:
+    def _keep(self, name: str, seen: _SeenInputs, names: list[str], result: xr.Dataset) -> None:
         both = [np.stack([seen.sums[document][side] for document in sorted(seen.sums)]) for side in (0, 1)]
         s, n = (array.reshape(*array.shape[:2], -1) for array in both)
-        self.overlaps |= {
-            one: overlap(s[:, place], n[:, place], seed=self.seed) for place, one in enumerate(names)
-        }
+        for place, one in enumerate(names):
+            self._hold(one, s[:, place], n[:, place], result)
         self.read[name] = seen.close()
+
+    def _hold(self, name: str, s: Floats, n: Floats, result: xr.Dataset) -> None:
+        """Keep how far a list holds, and which of its heads do."""
+        found = self.overlaps[name] = overlap(s, n, seed=self.seed)
+        if found is not None:
+            shares = stays(s, n, resamplings(len(s), seed=self.seed), [found.top])[0]
+            heads = [
+                Head(layer, head)
+                for layer in result["layer"].values.tolist()
+                for head in range(result.sizes["head"])
+            ]
+            self.stays[name] = dict(zip(heads, shares.tolist(), strict=True))
 
 
 class _SeenInputs:
@@ -150,6 +164,9 @@ class _SeenInputs:
 
 IMPORTANCE = 64
 """Inputs of whose objective the gradient is taken, at most."""
+
+WIDE = 0.9
+"""An interval of a share that is wider is of too few documents that have what it is the share of."""
 
 _COLUMNS = {"low": "ci_low", "high": "ci_high"}  # what a table of roles calls figures
 
@@ -220,6 +237,11 @@ def card(
                 {f"aligned_{figure}": value + 0 * aligned["aligned"] for figure, value in figures.items()}
             )
             lists["alignment"] = _listed(aligned, "aligned", why, halves.overlaps["alignment"])
+    held = {role.name: halves.stays.get(role.variable, {}) for role in ROLES} | halves.stays
+    for name, one in lists.items():
+        for row in one["heads"]:
+            if (head := Head.parse(row["head"])) in held.get(name, {}):
+                row["stays"] = round(held[name][head], 3)
     wrote = _tried(not_told, "copying", lambda: writes(model, seed=seed))
     if wrote is not None:
         lists["copying"] = _listed(
@@ -282,7 +304,11 @@ def _of_roles(table: Any, overlaps: Mapping[str, Overlap | None]) -> dict[str, A
     lists: dict[str, AnyDict] = {}
     for role in ROLES:
         heads = [
-            _head(row["layer"], row["head"], {name: row[_COLUMNS.get(name, name)] for name in FIGURES})
+            _head(
+                row["layer"],
+                row["head"],
+                {name: row[of] for name in FIGURES if (of := _COLUMNS.get(name, name)) in row},
+            )
             for row in table[table["role"] == role.name].to_dict("records")
         ]
         if heads:
@@ -311,8 +337,11 @@ def _listed(
 
 def _list(heads: list[AnyDict], why: str, stability: Overlap | str | None, *, tested: bool) -> AnyDict:
     heads.sort(key=lambda one: -math.inf if one["score"] is None else -one["score"])
+    for one in heads:
+        if None not in (low := one.get("low"), high := one.get("high")) and WIDE < high - low <= 1:
+            one["low"] = one["high"] = None  # it says nothing of a share
     if stability is None:
-        stability = "it takes ten documents and two heads"
+        stability = "too few documents: it takes ten, and two heads"
     rounded: Any = stability if isinstance(stability, str) else _rounded(stability._asdict())
     return {"why": why, "tested": tested, "heads": heads, "stability": rounded}
 
@@ -348,6 +377,7 @@ def _model(model: Model) -> AnyDict:
         "layers": _layers(model),
         "notes": about["notes"],
         "unseen": about["unseen"] or None,
+        **read_with(model),
     }
 
 

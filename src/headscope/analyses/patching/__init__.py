@@ -12,7 +12,7 @@ ANALYSIS = Analysis(
     positions={
         "PAIRS.jsonl": 'One object a line: "clean" and "corrupted", prompts of as many tokens, "answer" and "wrong", '
         "one "
-        "token each (mind the space). By default 48 pairs that ship in the package."
+        'token each (mind the space); "group" as you like. By default 48 pairs that ship in the package.'
     },
     groups=("model", "table", "kept", "engines"),
     metavars={"edges": "K"},

@@ -13,13 +13,20 @@ from torch import Tensor
 from headscope.analyses.patching import statistics
 from headscope.attention.edges import Graph
 from headscope.attention.recording import recording
-from headscope.core.arrays import Floats
+from headscope.core.arrays import Bools, Floats
 from headscope.core.types import AnyDict, AnyMapping
 from headscope.models import Model
 from headscope.models.model import uncached
+from headscope.statistics.overlap import halvings, overlaps, resamplings, stays
 
 STEPS = 5
 """At how many places between the embeddings of two prompts gradients are taken."""
+
+OTHER_STEPS = (2, 10)
+"""At how many others, to see what hangs on that."""
+
+DRAWS = 200
+"""Of pairs, and halvings, in which edges are ranked again."""
 
 SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 """Of all edges, how many a circuit has. None gives nothing of the gap, and all of them all of it."""
@@ -85,11 +92,12 @@ def dataset(given: Mapping[str, Floats], about: AnyMapping) -> xr.Dataset:
     """Label scores of edges and the faithfulness of circuits.
 
     Args:
-        given: of each pair the change by each edge, ``handed``, the logit differences by circuits, ``given``, that
-            after the ``clean`` prompt, and the ``gap``.
-        about: names by `writer` and `reader`, where there are `edges`, and the `size` of circuits.
+        given: of each pair the change by each edge, ``handed``, the same at `OTHER_STEPS`, the logit differences by
+            circuits, ``given``, that after the ``clean`` prompt, and the ``gap``.
+        about: names by `writer` and `reader`, where there are `edges`, the `size` of circuits, and `groups` of pairs.
     """
     gaps, sizes, there = given["gap"], about["size"], np.array(about["edges"], np.bool_)
+    steady = _stable(given, sizes, there, about["groups"])
     edges = statistics.effects(given["handed"], gaps)
     changes = (given["given"] - (given["clean"] - gaps)[:, None]).reshape(len(gaps), -1, len(sizes))
     changes = np.concatenate([changes[:, :2], changes[:, 2:].mean(1, keepdims=True)], 1)
@@ -103,4 +111,26 @@ def dataset(given: Mapping[str, Floats], about: AnyMapping) -> xr.Dataset:
         for name, values in circuits.named("faithfulness").items()
     }
     names = {name: about[name] for name in ("writer", "reader", "size")}
-    return xr.Dataset(variables, coords={**names, "order": list(ORDERS)})
+    return xr.Dataset(variables, coords={**names, "order": list(ORDERS)}).assign(steady)
+
+
+def _stable(
+    given: Mapping[str, Floats], sizes: Sequence[int], there: Bools, groups: Sequence[str] | None
+) -> xr.Dataset:
+    """In which share of draws each edge stays in the circuit of a size, and how far circuits of two halves agree."""
+    s, ones = given["handed"][:, there.ravel()], np.ones((len(given["gap"]), 1))
+    drawn = {"pairs": resamplings(len(s), draws=DRAWS), "halves": halvings(len(s), DRAWS)}
+    if groups is not None:
+        drawn["groups"] = resamplings(len(s), groups, DRAWS)
+    shares = {name: stays(s, ones, times, sizes, signed=False) for name, times in drawn.items()}
+    tried = [s, *(given[f"handed {steps}"][:, there.ravel()] for steps in OTHER_STEPS)]
+    whole = np.ones((1, len(s)), np.bool_)
+    shares["steps"] = np.mean([stays(one, ones, whole, sizes, signed=False) for one in tried], 0)
+    every = np.zeros((len(shares), len(sizes), *there.shape), np.float32)
+    every[:, :, there] = np.stack([*shares.values()])
+    found = overlaps((s, ones), sizes, signed=False, draws=DRAWS)
+    jaccard = np.array([[np.nan] * 4 if one is None else one.jaccard() for one in found]).T
+    names = [f"jaccard{end}" for end in ("", "_low", "_high", "_chance")]
+    variables: AnyDict = {name: ("size", values) for name, values in zip(names, jaccard, strict=True)}
+    variables["stays"] = ("draw", "size", "writer", "reader"), every
+    return xr.Dataset(variables, coords={"draw": [*shares]})

@@ -21,6 +21,9 @@ from headscope.models import Model
 FIELDS = ("clean", "corrupted", "answer", "wrong")
 """Of a pair: two prompts, the token that follows the clean one, and one that the corrupted one makes likelier."""
 
+GROUP = "group"
+"""Of a pair, where it has one: pairs of one group, such as paraphrases, are drawn together."""
+
 DEMO = "indirect_objects.jsonl"
 """The pairs that ship in the package, made by ``tools/indirect_objects.py``."""
 
@@ -36,6 +39,7 @@ class Pair:
         answer: the id of the token that the clean prompt asks for.
         wrong: the id of the other.
         place: the token after which they are compared: the last that is not special.
+        group: what it is a version of.
     """
 
     clean: Tokens
@@ -43,13 +47,14 @@ class Pair:
     answer: int
     wrong: int
     place: int
+    group: str | None = None
 
     def identity(self) -> object:
         """Tell this pair from others."""
         prompts = [
             None if prompt.ids is None else prompt.ids.tolist() for prompt in (self.clean, self.corrupted)
         ]
-        return prompts, self.answer, self.wrong, self.place
+        return prompts, self.answer, self.wrong, self.place, *([self.group] if self.group else [])
 
 
 def read(model: Model, given: Given | None) -> tuple[list[Pair], str, str | None]:
@@ -76,7 +81,8 @@ def _fail(number: int) -> Fail:
 
 
 def _pair(model: Model, row: AnyMapping, fail: Fail) -> Pair:
-    if {*row} != {*FIELDS}:
+    group = row.get(GROUP)
+    if {*row} - {GROUP} != {*FIELDS}:
         raise fail(f"expected the keys {_listed(FIELDS)}, found {_listed(row)}")
     clean, corrupted = (_prompt(model, row[key], key, fail) for key in FIELDS[:2])
     answer, wrong = (_answer(model, row[key], key, fail) for key in FIELDS[2:])
@@ -93,7 +99,7 @@ def _pair(model: Model, row: AnyMapping, fail: Fail) -> Pair:
     last = [int(np.flatnonzero(~prompt.special).max(initial=-1)) for prompt in (clean, corrupted)]
     if last[0] != last[1] or last[0] < 0:
         raise fail("expected prompts that end at the same token, found special tokens at different ends")
-    return Pair(clean, corrupted, answer, wrong, last[0])
+    return Pair(clean, corrupted, answer, wrong, last[0], None if group is None else str(group))
 
 
 def _prompt(model: Model, value: Any, key: str, fail: Fail) -> Tokens:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from headscope.analyses.options import BatchOptions, with_options
 from headscope.analyses.patching import statistics
-from headscope.analyses.patching.curve import STEPS, circuits, looks
+from headscope.analyses.patching.curve import OTHER_STEPS, STEPS, circuits, looks
 from headscope.analyses.patching.curve import dataset as circuits_dataset
 from headscope.analyses.patching.pairs import Given, Pair, read
 from headscope.analyses.result import returns_result
@@ -108,7 +108,10 @@ def patching(
       logits by integrated gradients (EAP-IG), and the **faithfulness** of circuits of the edges with the largest
       scores: the share of the gap that is there when all other edges hand on what they do in the corrupted run. Beside
       it that of circuits of as many edges in the order by attention alone (how much both ends look at the tokens that
-      differ) and at random (the mean of three).
+      differ) and at random (the mean of three). An edge **stays** in a circuit of a size in a share of draws: as many
+      pairs drawn again (or ``groups`` of them, such as paraphrases), halves of the pairs, other numbers of steps
+      between the prompts. Of circuits of two halves it gives the **Jaccard** index, which other halves have within its
+      interval, and by chance.
     - **Intervals**: of a ratio over pairs, by Student's t, further out where pairs are skew; none with fewer than five
       pairs. **p**: that the effect is one that most heads of this model
       have, with ``chance``, 1.4826 times the median size of all estimates, as their standard deviation. **q** is
@@ -122,8 +125,9 @@ def patching(
     Args:
         model: a causal language model from `headscope.load`, in float32 or float64, whose heads' outputs enter a W_O.
         pairs: a file of JSON lines, or dictionaries, each with ``clean`` and ``corrupted``, prompts of as many tokens,
-            and ``answer`` and ``wrong``, texts of one token each (mind the space: ``" Paris"``), pieces or ids. In
-            Python prompts may be `Tokens`. By default the pairs that ship in the package.
+            and ``answer`` and ``wrong``, texts of one token each (mind the space: ``" Paris"``), pieces or ids; and
+            as one likes the ``group`` of the pair. In Python prompts may be `Tokens`. By default the pairs that ship in
+            the package.
         noising: put the corrupted run's outputs in the clean run, the other way: what is lost.
         positions: at which tokens outputs are patched: ``all``, or the ``last`` alone, from which the answer is read.
         exact: how many heads are patched one by one, by their estimates; ``"all"`` for all of them.
@@ -140,7 +144,8 @@ def patching(
         With ``edges`` also ``edge``, ``edge_low``, ``edge_high``, ``edge_p`` and ``edge_q`` over ``(path)``, whose
         coordinates are the ``sender`` and the ``receiver``. Its table has one row a head, then one an edge, whose
         column ``to`` is the receiver. With ``curve`` also ``integrated`` over ``(writer, reader)`` (NaN where there is
-        no edge) and ``faithfulness`` over ``(order, size)``, each with ``_low`` and ``_high``.
+        no edge) and ``faithfulness`` over ``(order, size)``, each with ``_low`` and ``_high``; ``stays`` over ``(draw,
+        size, writer, reader)``; and ``jaccard`` over ``size`` with ``_low``, ``_high`` and ``_chance``.
 
     Raises:
         InputError: a pair that is none of that; the message names the line.
@@ -219,6 +224,8 @@ def patching(
             )
             about |= {"writer": graph.writers, "reader": graph.readers, "size": tried.sizes}
             about["edges"] = graph.edges.int().numpy().tolist()
+            groups = [pair.group for pair in read_pairs]
+            about["groups"] = groups if any(groups) else None
         meta = {
             "model": described(model, ())["model"],
             "corpus": {"name": name},
@@ -308,14 +315,17 @@ class _PairRuns:
     def handed(self, graph: Graph, pairs: Sequence[Pair], done: Callable[[int], None]) -> Arrays:
         """What each edge changes of each pair's gap, estimated, ``[pair edge]``; where its heads look."""
         sign = -1.0 if self._noising else 1.0
-        handed: list[Tensor] = []
+        names = {STEPS: "handed"} | {steps: f"handed {steps}" for steps in OTHER_STEPS}
+        handed: dict[str, list[Tensor]] = {name: [] for name in names.values()}
         for some in self._few(graph, pairs):
             base, source = self.ready(some, self._noising), self.ready(some, not self._noising)
             objective = partial(self.difference, some)
-            handed.append(graph.scores(base, source, objective, STEPS, self.queries(some)).flatten(1) * sign)
+            for steps, name in names.items():
+                scores = graph.scores(base, source, objective, steps, self.queries(some))
+                handed[name].append(scores.flatten(1) * sign)
             done(len(some))
         return {
-            "handed": doubles(torch.cat(handed)),
+            **{name: doubles(torch.cat(parts)) for name, parts in handed.items()},
             "looked": looks(self._model, self.ready(pairs, True), self.ready(pairs, False)),
         }
 

@@ -237,19 +237,31 @@ def table(result: xr.Dataset) -> pd.DataFrame:
 
 
 def first_edges(result: xr.Dataset, count: int) -> pd.DataFrame:
-    """The edges with the largest scores by integrated gradients, one row each."""
+    """The edges with the largest scores by integrated gradients, one row each; `edges` is the size of the smallest
+    circuit with it, and `in draws` the share of draws of pairs in which it stays in that."""
     names = {f"integrated{end}": f"estimate{end}" for end in ("", "_low", "_high")}
     rows: Any = (
         result[[*names]].rename({**names, "writer": "from", "reader": "to"}).to_dataframe().reset_index()
     )
-    return rows.sort_values("estimate", key=np.abs, ascending=False, kind="stable").head(count)
+    rows = rows.sort_values("estimate", key=np.abs, ascending=False, kind="stable").head(count)
+    sizes = result["size"].values
+    held = [sizes[min(int(np.searchsorted(sizes, rank + 1)), len(sizes) - 1)] for rank in range(len(rows))]
+    places = zip(held, rows["from"], rows["to"], strict=True)
+    stay = result["stays"].sel(draw="pairs")
+    shares = [float(stay.sel(size=size, writer=one, reader=other)) for size, one, other in places]
+    return rows.assign(**{"edges": held, "in draws": shares})
 
 
 def curve_table(result: xr.Dataset) -> pd.DataFrame:
-    """How faithful circuits are, one row an order and a size: `order, edges, faithfulness, ci_low, ci_high`."""
+    """How faithful circuits are, one row an order and a size: `order, edges, faithfulness, ci_low, ci_high`; and, of
+    those by integrated gradients, `jaccard` of two halves of the pairs, with its interval and its chance."""
     names = {"size": "edges", "faithfulness_low": "ci_low", "faithfulness_high": "ci_high"}
     figures = result[["faithfulness", "faithfulness_low", "faithfulness_high"]].rename(names)
-    return figures.to_dataframe(dim_order=["order", "edges"]).reset_index()
+    rows: Any = figures.to_dataframe(dim_order=["order", "edges"]).reset_index()
+    ours = rows["order"] == str(result["order"].values[0])
+    for name in ("jaccard", "jaccard_low", "jaccard_high", "jaccard_chance"):
+        rows[name] = np.where(ours, np.resize(result[name].values, len(rows)), np.nan)
+    return rows
 
 
 def figure(dataset: xr.Dataset, *, level: float = 0.05) -> Figure:

@@ -352,7 +352,7 @@ def seen_roles(figures: xr.Dataset, find: Callable[[], xr.Dataset]) -> pd.DataFr
 def needles(model: Model, seed: int = 0, k: int = 0, resume: Path | None = None) -> xr.Dataset:
     """What is known of a causal model's retrieval from `NEEDLES` needles, and without its top `k` heads."""
     length = min(NEEDLE_TEXT, model.max_length or NEEDLE_TEXT)
-    return retrieval(model, needles=NEEDLES, lengths=(length,), k=k, seed=seed, resume=resume)
+    return retrieval(model, needles=NEEDLES, lengths=(length,), k=k, written=False, seed=seed, resume=resume)
 
 
 def _retrieved(find: Callable[[], xr.Dataset]) -> xr.Dataset | str:

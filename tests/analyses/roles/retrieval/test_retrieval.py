@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,9 @@ import transformers
 
 import headscope as hs
 from headscope.analyses.roles.retrieval import needles, run, statistics
-from headscope.attention.residual import Outputs, Put
+from headscope.attention.residual import Outputs, Put, written
+from headscope.attention.stream import Reader
+from headscope.corpora.files import packaged
 from headscope.errors import InputError
 from headscope.measures.dataset import description
 from headscope.models import Model
@@ -39,7 +43,8 @@ def test_the_planted_head_is_found_and_needed(planted: Model) -> None:
     found = hs.retrieval(planted, TEXT, **{**OPTIONS, "needles": 24})
     np.testing.assert_allclose(found["retrieval"], [[0, 0], [1, 0]])
     assert (found["q"].values <= 0.05).tolist() == [[False, False], [True, False]]
-    assert found["accuracy"].values.tolist() == [1, 0, 1]
+    assert found["accuracy"].values.tolist() == [1, 0, 1, 0]
+    assert found["known"].shape == (4,)
     assert found["top"].values.tolist() == ["L1H0"]
     assert (float(found["loss"]), float(found["loss_high"])) == (1, 1)
     assert float(found["loss_low"]) > 0.3
@@ -47,7 +52,11 @@ def test_the_planted_head_is_found_and_needed(planted: Model) -> None:
     first = found.table().iloc[0]
     assert (first["layer"], first["head"], first["score"], first["n"]) == (1, 0, 1, 144)
     assert 1 / 60 < first["chance"] < 1 / 30
-    assert tuple(found.table().columns) == statistics.COLUMNS
+    assert tuple(found.table().columns)[: len(statistics.COLUMNS)] == statistics.COLUMNS
+    assert found["top_written"].values.tolist() == ["L1H0"]
+    assert float(found["written_loss"]) == 1
+    assert (first["stays"], first["written_stays"]) == (1, 1)
+    assert float(found["shared"]) >= 0.5 == float(found["shared_chance"])  # of two, one is planted
     assert description(found)["answers"] == 144
 
 
@@ -205,6 +214,78 @@ def test_a_head_that_writes_the_partner_of_what_it_looks_at_is_no_copier() -> No
         assert said[0] == key - 1 != said[1]
 
 
+def test_that_head_is_first_by_what_it_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The needle says a digit, and the answer is its partner, which stands nowhere in the text."""
+
+    def partner(draw: np.random.Generator, _: int) -> Any:
+        key = int(draw.integers(1, 10))
+        return needles._Said(f"The secret code of is {key} .", "The secret code of is", "", str(key - 1))
+
+    monkeypatch.setattr(needles, "_code", partner)
+    model = hs.load((circuit(shift=1).module, reader()))
+    found = hs.retrieval(model, TEXT, **OPTIONS)
+    assert int(found["produced"]) == 12
+    assert not found["retrieval"].values.any()
+    assert found["retrieval_chance"].values[0, 0] > 0
+    wrote = found["written"].values
+    assert np.unravel_index(wrote.argmax(), wrote.shape) == (1, 0)
+    assert wrote[1, 0] > 2 * np.abs(np.delete(wrote.ravel(), 2)).max()
+    assert found["top_written"].values.tolist() == ["L1H0"]
+    assert float(found["accuracy"].sel(condition="without the top k by what they write")) == 0
+
+
+def test_what_a_head_writes_is_the_sum_of_attribution_in_the_needle_less_elsewhere() -> None:
+    model = noisy(1)
+    for needle in needles.hidden(model, HAY.split() * 4, 3, (48,), seed=0):
+        right = run._answered(model, needle, lambda _: None)
+        if not right.any():
+            continue
+        ids = np.array(needle.tokens.ids)
+        expected, every = np.zeros((2, 2)), model.module.config.vocab_size
+        sign = np.full(len(ids), -1.0)
+        sign[list(needle.sentence)] = 1.0
+        for place in np.array(needle.answer)[right]:
+            for token in range(every):
+                weight = (token == ids[place]) - 1 / every
+                terms = written(model, model.inputs([needle.tokens]), int(place) - 1, token)
+                expected += weight * (np.stack(terms.heads) * sign).sum(-1)
+            right[place - needle.answer[0] + 1 :] = False  # the first is enough
+            break
+        found = run._written(model, needle, Reader(model, model.inputs([needle.tokens])), right)
+        np.testing.assert_allclose(found, expected, atol=1e-6)
+        break
+    else:
+        raise AssertionError
+
+
+def test_needles_of_facts_share_no_word_with_their_questions_and_are_answered_among_names() -> None:
+    templates = json.loads("\n".join(line.text for line in packaged(needles.FACTS)))
+    assert [len(one["facts"]) for one in templates] == [4] * 12
+    for one in templates:
+        for fact, asked in one["facts"]:
+            said = one["needle"].format(name="", fact=fact), one["question"].format(asked=asked)
+            first, second = (set(re.findall(r"\w+", text.lower())) for text in said)
+            assert not first & second, said
+    demo = hs.load()
+    words = needles.words_of(hs.corpora.builtin(pack=None))
+    for needle in needles.hidden(demo, words, 12, (96,), 0, asks="fact"):
+        (place,) = needle.answer
+        assert needle.tokens.ids is not None
+        assert needle.among[0] == needle.tokens.ids[place]
+        assert len(needle.among) == len(needles.PEOPLE)
+        assert [needle.tokens.pieces[one] for one in needle.inside] == [needle.tokens.pieces[place]]
+        assert needle.sentence[0] == needle.inside[0]
+        logits = torch.zeros(1, len(needle.tokens), max(needle.among) + 2)
+        logits[0, place - 1, needle.among[0]] = 1.0
+        logits[0, place - 1, -1] = 2.0  # is no name
+        assert run.produced(needle, logits).tolist() == [True]
+        logits[0, place - 1, needle.among[1]] = 1.5
+        assert run.produced(needle, logits).tolist() == [False]
+    for needle in needles.known(demo, words, 12, (96,), 0):
+        assert not needle.sentence
+        assert {*needle.inside} == {-1}
+
+
 @pytest.mark.slow
 def test_the_scores_are_those_of_a_decode_with_a_cache_and_of_one_pass(smollm: Any) -> None:
     """By an own count over 2 needles, greedily with a cache, and in one pass; where the model says the needle."""
@@ -248,7 +329,7 @@ def test_the_scores_are_those_of_a_decode_with_a_cache_and_of_one_pass(smollm: A
 
 @pytest.mark.deep
 def test_the_retrieval_heads_of_a_language_model(smollm: Any) -> None:
-    """The figures of docs/importance.md."""
+    """The figures of docs/questions/long.md."""
     found = hs.retrieval(smollm, needles=24, lengths=(256,))
     assert (int(found["produced"]), description(found)["answers"]) == (192, 192)
     rows = found.table()
@@ -256,5 +337,12 @@ def test_the_retrieval_heads_of_a_language_model(smollm: Any) -> None:
     first = rows.head(5)
     assert {*zip(first["layer"], first["head"], strict=True)} == {(18, 6), (20, 6), (17, 3), (17, 4), (18, 7)}
     np.testing.assert_allclose(first["score"], [0.974, 0.708, 0.703, 0.703, 0.547], atol=2e-3)
-    np.testing.assert_allclose(found["accuracy"], [1, 0, 0.97], atol=5e-3)
-    np.testing.assert_allclose(found["accuracy_low"], [0.76, 0, 0.78], atol=5e-3)
+    np.testing.assert_allclose(found["accuracy"], [1, 0, 1, 0], atol=5e-3)
+    np.testing.assert_allclose(found["known"], [0.58, 0.58, 0.61, 0.58], atol=5e-3)
+    wrote = rows.sort_values("written", ascending=False).head(3)
+    assert [*zip(wrote["layer"], wrote["head"], strict=True)] == [(20, 6), (18, 6), (29, 4)]
+    np.testing.assert_allclose(wrote["written"], [1.23, 1.05, 0.83], atol=5e-3)
+    assert float(wrote["score"].iloc[2]) == 0
+    shared = [float(found[f"shared{end}"]) for end in ("", "_low", "_high")]
+    np.testing.assert_allclose(shared, [0.6, 0.55, 0.65], atol=5e-3)
+    np.testing.assert_allclose(found["halves"], [0.94, 1], atol=5e-3)

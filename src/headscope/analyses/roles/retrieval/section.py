@@ -85,7 +85,7 @@ class Retrieval(Section):
             [none if rows.empty else heads, *self._answers(), *_templates(self.result), *few],
             [
                 "A score counts literal copies: how often a head looks most at the very token that is produced; one "
-                "that looks at a word and writes another scores 0 (headscope attribute tells what a head writes). "
+                "that looks at a word and writes another scores 0 (headscope retrieval also tells what a head writes). "
                 f"Of {meta['needles']:,} needles in texts of about {meta['lengths'][0]} tokens; the model produced "
                 f"{meta['produced']:,} of the {meta['answers']:,} tokens of their answers, and these count. "
                 "Intervals are over needles.",
@@ -105,8 +105,10 @@ class Retrieval(Section):
         """Which heads surely retrieve, and how many answers are right without them."""
         rows: Any = table(self.result)
         sure = rows[rows["q"] <= LEVEL]
+        told = "written" in self.result and int(self.result["produced"]) > 0
+        lists: list[list[Part]] = [[text(_two_lists(self.result))]] if told else []
         if sure.empty:
-            return []
+            return lists
         names: list[Part] = []
         for position, row in enumerate(sure.head(_NAMED).itertuples()):
             head = Head.at(row)
@@ -121,8 +123,8 @@ class Retrieval(Section):
             f"{len(sure)} {verb} at the token that the model copies from far back: ", *names, more
         )
         if "accuracy" not in self.result:
-            return [[*opening, text(".")]]
-        every, top, others = (float(value) for value in self.result["accuracy"].values)
+            return [[*opening, text(".")], *lists]
+        every, top, others = (float(value) for value in self.result["accuracy"].values[:3])
         k = self.result.sizes["top"]
         few, rest = ("the top head", "another") if k == 1 else (f"the top {k} heads", f"{k} others")
         return [
@@ -132,7 +134,8 @@ class Retrieval(Section):
                     f". Of the questions for it the model answers {every:.0%}, without {few} "
                     f"{top:.0%}, without {rest} {others:.0%}."
                 ),
-            ]
+            ],
+            *lists,
         ]
 
     def _reason(self, score: float) -> Reason:
@@ -154,21 +157,47 @@ class Retrieval(Section):
             "top k": "top head" if k == 1 else f"top {k} heads",
             "k others": "another head" if k == 1 else f"{k} other heads",
         }
-        rows: Any = self.result[["accuracy", "accuracy_low", "accuracy_high"]].to_dataframe().reset_index()
+        shares = [name for name in ("accuracy", "known") if name in self.result]
+        names = [f"{name}{end}" for name in shares for end in ("", "_low", "_high")]
+        rows: Any = self.result[names].to_dataframe().reset_index()
         for short, name in labels.items():
             rows["condition"] = rows["condition"].str.replace(short, name, regex=False)
-        ends = ("accuracy_low", "accuracy_high")
-        cells = ("condition", blocks.bar("accuracy", *ends), blocks.figure("accuracy", *ends))
+        cells = [
+            cell(name, f"{name}_low", f"{name}_high")
+            for name in shares
+            for cell in (blocks.bar, blocks.figure)
+        ]
         return [
             blocks.table(
                 "answers",
                 rows,
-                ("condition", "accuracy", *ends),
-                cells,
+                ("condition", *names),
+                ("condition", *cells),
                 of="retrieval",
                 title="Answers without heads",
             )
         ]
+
+
+def _two_lists(result: Any) -> str:
+    """The heads that write most of the answer, and how far they are those that look at it."""
+    names = ", ".join(f"{head} ({float(score):.2f})" for head, score in _most_written(result))
+    shared, low, high, by_chance = (float(result[f"shared{end}"]) for end in ("", "_low", "_high", "_chance"))
+    lines = [f"From the needle most is written to the answer's logit by {names}."]
+    if shared == shared:
+        halves, needed = result["halves"].values, result["halves_needed"].values
+        lines.append(
+            f"The {TOP} highest by what they look at, of half of the needles, and by what they write, of the other "
+            f"half, share {shared:.2f} ({low:.2f} to {high:.2f}; chance {by_chance:.2f}); each list shares "
+            f"{halves[0]:.2f} and {halves[1]:.2f} with itself, and .9 of about {needed[0]:.0f} and {needed[1]:.0f} "
+            "needles."
+        )
+    return " ".join(lines)
+
+
+def _most_written(result: Any) -> list[tuple[Head, float]]:
+    layers, scores = result["layer"].values.tolist(), result["written"].values
+    return [(Head(layers[layer], head), scores[layer, head]) for layer, head in highest(scores)[:_NAMED]]
 
 
 def _templates(result: Any) -> list[Block]:

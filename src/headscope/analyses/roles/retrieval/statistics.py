@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
+from headscope.analyses.patching.statistics import chance, effects, p_values, told_apart
 from headscope.core.arrays import Floats, quiet
 from headscope.core.counts import plural
 from headscope.core.types import AnyDict, AnyMapping
@@ -25,7 +26,7 @@ from headscope.statistics.jackknife import (
     skewness,
     unseen,
 )
-from headscope.statistics.overlap import TOP
+from headscope.statistics.overlap import TOP, overlap, resamplings, stays
 from headscope.statistics.resample import Gain
 from headscope.views.charts import Figure, map_of_heads, meta_of, model_name
 
@@ -49,7 +50,24 @@ FIGURES = {
 }
 """Variables over heads, their columns, and what they are."""
 
-CONDITIONS = ("all heads", "without the top k", "without k others")
+WRITTEN = {
+    "written": (
+        "written",
+        "Logits that a head adds to a token of the answer from the needle, less from elsewhere.",
+    ),
+    "written_low": ("written_low", "Lower end of its 95 % interval."),
+    "written_high": ("written_high", "Upper end of its 95 % interval."),
+    "written_p": ("written_p", "That it adds what most heads do."),
+    "written_q": ("written_q", "p, adjusted for all heads."),
+}
+"""The same of what heads write."""
+
+LISTS = ("looked at", "written")
+
+CONDITIONS = (
+    *("all heads", "without the top k", "without k others"),
+    "without the top k by what they write",
+)
 
 
 class Ablation(NamedTuple):
@@ -57,11 +75,13 @@ class Ablation(NamedTuple):
 
     Attributes:
         answered: 0 or 1, ``[condition needle]``.
-        top: the names of the heads with the highest scores.
+        tops: the names of the heads with the highest scores, by what they look at, and by what they write.
+        known: as `answered`, of as many questions that need no retrieval.
     """
 
     answered: Floats
-    top: Sequence[str]
+    tops: Sequence[Sequence[str]]
+    known: Floats | None = None
 
 
 def scores(hits: Floats, counts: Floats, chance: float) -> AnyDict:
@@ -113,6 +133,36 @@ def within_template(score: Floats, hits: Floats, counts: Sequence[int]) -> AnyDi
     return {"chat": chat, "chat_produced": total, "overlap": share, "overlap_chance": top / there}
 
 
+def writing(hits: Floats, written: Floats, counts: Floats, seed: int) -> AnyDict:
+    """Written scores over needles, and how far the two lists of heads hold and are the same.
+
+    Args:
+        hits, counts: as in `scores`.
+        written: of each needle what each head adds, ``[needle layer head]``.
+        seed: of the halves.
+    """
+    shape = written.shape[1:]
+    flat = written.reshape(len(written), -1)
+    there = np.isfinite(flat[0])
+    found, p = effects(flat[:, there], counts), np.full(len(there), np.nan)
+    p[there] = p_values(found, chance(found.value), len(counts), told_apart(counts))
+    figures = {name: np.full(len(there), np.nan) for name in ("written", "written_low", "written_high")}
+    for name, values in found.named("written").items():
+        figures[name][there] = values
+    figures |= {"written_p": p, "written_q": false_discovery(p)}
+    both = [(one.reshape(flat.shape), np.repeat(counts[:, None], len(there), 1)) for one in (hits, written)]
+    same = [overlap(*one, seed=seed) for one in both]
+    top = min(TOP, int(there.sum()) // 2)
+    drawn = resamplings(len(counts), seed=seed)
+    stay = np.concatenate([stays(*one, drawn, [top]) for one in both])
+    return {
+        "written": {name: values.reshape(shape) for name, values in figures.items()},
+        "shared": overlap(*both[0], against=both[1], seed=seed),
+        "halves": same,
+        "stays": np.where(there & (counts.sum() > 0), stay, np.nan).reshape(2, *shape),
+    }
+
+
 def highest(score: Floats) -> list[tuple[int, int]]:
     """The places of the heads that have a score, the highest first."""
     places: list[Any] = [tuple(place) for place in np.argwhere(np.isfinite(score)).tolist()]
@@ -133,31 +183,72 @@ def dataset(
         variables["chat"] = (("layer", "head"), figures["chat"])
         variables |= {name: ((), figures[name]) for name in ("chat_produced", "overlap", "overlap_chance")}
     coords: AnyDict = {"layer": list(layers), "head": list(range(figures["retrieval"].shape[1]))}
+    units = dict.fromkeys(FIGURES, "share of copied tokens")
+    if "written" in figures:
+        coords["list"] = list(LISTS)
+        variables |= {name: (("layer", "head"), values) for name, values in figures["written"].items()}
+        variables |= {"stays": (("list", "layer", "head"), figures["stays"])} | _agreed(figures)
+        units |= dict.fromkeys(WRITTEN, "logits a token")
     if ablation is not None:
-        all_heads, top, *others = ablation.answered
-        rows = np.stack([all_heads, top, np.mean(others, 0)])
-        count = np.full(len(rows), float(rows.shape[1]))
-        ones = np.ones_like(rows.T)
-        interval = share_interval(rows.mean(1), error(rows.T, ones), count)
-        loss = rows[2] - rows[1]
-        gain = Gain(loss.mean(), error(loss, np.ones_like(loss)), count[0])
-        coords |= {"condition": list(CONDITIONS), "top": list(ablation.top)}
-        shares = ends("accuracy", rows.mean(1), interval).items()
-        losses = ends("loss", gain.value, gain.interval()).items()
-        variables |= {name: ("condition", values) for name, values in shares}
-        variables |= {name: ((), float(value)) for name, value in losses}
+        without = ablation.answered[1:]
+        count = len(ablation.tops)
+        names = [name for name in CONDITIONS if count > 1 or name != CONDITIONS[3]]
+        coords |= {"condition": names, "top": list(ablation.tops[0])}
+        for name, answered in (("accuracy", ablation.answered), ("known", ablation.known)):
+            if answered is not None:
+                variables |= {
+                    of: ("condition", values) for of, values in _accuracy(name, answered, count).items()
+                }
+        for name, top in zip(("loss", "written_loss"), without[:count], strict=False):
+            loss = np.mean(without[count:], 0) - top
+            gain = Gain(loss.mean(), error(loss, np.ones_like(loss)), float(len(loss)))
+            losses = ends(name, gain.value, gain.interval()).items()
+            variables |= {of: ((), float(value)) for of, value in losses}
+        if count > 1:
+            coords["top_written"] = list(ablation.tops[1])
     result = xr.Dataset(variables, coords=coords, attrs=describe(meta))
-    for name, (_, about) in FIGURES.items():
-        units = "probability" if name in ("p", "q") else "share of copied tokens"
-        result[name].attrs |= {"units": units, "description": about}
+    for name, (_, about) in {**FIGURES, **WRITTEN}.items():
+        if name in result:
+            unit = "probability" if name in ("p", "q", "written_p", "written_q") else units[name]
+            result[name].attrs |= {"units": unit, "description": about}
     return result
 
 
+def _accuracy(name: str, answered: Floats, tops: int) -> AnyDict:
+    """Shares of needles that are answered in each of `CONDITIONS`, with their intervals."""
+    all_heads, first, *rest = answered
+    rows = np.stack([all_heads, first, np.mean(rest[tops - 1 :], 0), *rest[: tops - 1]])
+    count = np.full(len(rows), float(rows.shape[1]))
+    interval = share_interval(rows.mean(1), error(rows.T, np.ones_like(rows.T)), count)
+    return ends(name, rows.mean(1), interval)
+
+
+def _agreed(figures: AnyMapping) -> AnyDict:
+    """How far the lists are the same, and each is as other needles tell it; NaN with too few needles."""
+    names = ("share", "low", "high", "needed", "chance")
+    shared, *halves = (
+        [np.nan if one is None else getattr(one, name) for name in names]
+        for one in (figures["shared"], *figures["halves"])
+    )
+    ends = ("", "_low", "_high", "_needed", "_chance")
+    return {
+        f"shared{end}": ((), value) for end, value in zip(ends, shared, strict=True) if end != "_needed"
+    } | {f"halves{end}": ("list", list(values)) for end, *values in zip(ends, *halves, strict=True)}
+
+
 def table(result: xr.Dataset) -> pd.DataFrame:
-    """One row a head, with `COLUMNS` (and ``score_chat``), the highest scores first."""
+    """One row a head, with `COLUMNS` (and those of what it writes, and ``score_chat``), the highest scores first."""
     figures = {name: column for name, (column, _) in FIGURES.items() if column}
-    figures |= {"chance": "chance", "produced": "n"} | ({"chat": "score_chat"} if "chat" in result else {})
-    columns = [*COLUMNS, *(["score_chat"] if "chat" in result else [])]
+    figures |= {"chance": "chance", "produced": "n"}
+    if "written" in result:
+        result = result.assign({f"stays_{place}": result["stays"][place] for place in (0, 1)})
+        result = result.drop_vars("stays")
+        more = {name: column for name, (column, _) in WRITTEN.items()}
+        more |= {"stays_0": "stays", "stays_1": "written_stays"}
+    else:
+        more = {}
+    more |= {"chat": "score_chat"} if "chat" in result else {}
+    figures, columns = figures | more, [*COLUMNS, *more.values()]
     rows: Any = tidy(result[[*figures]].rename(figures), columns, "layer", ("layer", "head"))
     return rows.sort_values("score", ascending=False, kind="stable", ignore_index=True)
 
