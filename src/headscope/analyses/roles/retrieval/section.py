@@ -187,10 +187,9 @@ def _two_lists(result: Any) -> str:
     if shared == shared:
         halves, needed = result["halves"].values, result["halves_needed"].values
         lines.append(
-            f"The {TOP} highest by what they look at, of half of the needles, and by what they write, of the other "
-            f"half, share {shared:.2f} ({low:.2f} to {high:.2f}; chance {by_chance:.2f}); each list shares "
-            f"{halves[0]:.2f} and {halves[1]:.2f} with itself, and .9 of about {needed[0]:.0f} and {needed[1]:.0f} "
-            "needles."
+            f"Of half of the needles each, the two lists' first {TOP} share {shared:.2f} ({low:.2f} to {high:.2f}; "
+            f"chance {by_chance:.2f}), each list with itself {halves[0]:.2f} and {halves[1]:.2f}; .9 takes about "
+            f"{needed[0]:.0f} and {needed[1]:.0f} needles."
         )
     return " ".join(lines)
 
