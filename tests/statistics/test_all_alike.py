@@ -73,7 +73,7 @@ def _looked(many: int, value: float) -> Ends:
 
 def _ablated(many: int, value: float) -> Ends:
     figures = scores(np.ones((many, 1, 2)), np.ones(many), 0.01)
-    found = retrieval(figures, [0], {}, Ablation(np.full((4, many), value), []))
+    found = retrieval(figures, [0], {}, Ablation(np.full((4, many), value), [[]]))
     return found["accuracy_low"].values, found["accuracy_high"].values
 
 
@@ -134,5 +134,5 @@ def test_nor_is_a_difference_or_a_correlation_that_all_have(many: int, value: fl
 def test_nor_is_an_ablation_that_changes_no_answer(many: int) -> None:
     """The same needles answered without the top heads and without others: a loss of 0, of these."""
     figures = scores(np.ones((many, 1, 2)), np.ones(many), 0.01)
-    found = retrieval(figures, [0], {}, Ablation(np.ones((4, many)), []))
+    found = retrieval(figures, [0], {}, Ablation(np.ones((4, many)), [[]]))
     assert -0.5 < found["loss_low"].item() == -found["loss_high"].item() < -0.05

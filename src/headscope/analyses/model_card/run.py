@@ -338,7 +338,8 @@ def _listed(
 def _list(heads: list[AnyDict], why: str, stability: Overlap | str | None, *, tested: bool) -> AnyDict:
     heads.sort(key=lambda one: -math.inf if one["score"] is None else -one["score"])
     for one in heads:
-        if None not in (low := one.get("low"), high := one.get("high")) and WIDE < high - low <= 1:
+        low, high = one.get("low"), one.get("high")
+        if low is not None and high is not None and WIDE < high - low <= 1:
             one["low"] = one["high"] = None  # it says nothing of a share
     if stability is None:
         stability = "too few documents: it takes ten, and two heads"

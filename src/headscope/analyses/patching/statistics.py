@@ -247,7 +247,8 @@ def first_edges(result: xr.Dataset, count: int) -> pd.DataFrame:
     sizes = result["size"].values
     held = [sizes[min(int(np.searchsorted(sizes, rank + 1)), len(sizes) - 1)] for rank in range(len(rows))]
     places = zip(held, rows["from"], rows["to"], strict=True)
-    stay = result["stays"].sel(draw="pairs")
+    stay: Any = result["stays"]
+    stay = stay.sel(draw="pairs")
     shares = [float(stay.sel(size=size, writer=one, reader=other)) for size, one, other in places]
     return rows.assign(**{"edges": held, "in draws": shares})
 
