@@ -22,6 +22,7 @@ def card(
     seed: Seed = 0,
     tsv: Path | None = None,
     duo: Path | None = None,
+    vary: str | None = None,
 ) -> None:
     """Write the card of a model's heads: what each does, with intervals, how stable the lists are, and what made them.
 
@@ -32,15 +33,18 @@ def card(
         seed: of needles, random tokens, rotations and halvings.
         tsv: also all lists as a table by tabs.
         duo (FOLDER): also the pattern of retrieval heads as DuoAttention and kvpress read it.
+        vary (A,B): also what lists on texts share under another template, special, dtype, attention or cache.
     """
     from headscope.analyses.model_card.page import stability
     from headscope.analyses.model_card.run import card as run
+    from headscope.analyses.model_card.vary import varied_lines
 
     if output.exists() and not output.is_dir():
         raise InputError(f"-o: expected a folder, found the file {output}")
     console.check_places(None, tsv)
     loaded, corpus = inputs.inputs(model)
-    made = run(loaded, corpus, seed=seed, limit=inputs.limit, progress=True)
+    names: Any = () if vary is None else tuple(name.strip() for name in vary.split(","))
+    made = run(loaded, corpus, seed=seed, vary=names, limit=inputs.limit, progress=True)
     made.save(output)
     if tsv is not None:
         made.save_tsv(tsv)
@@ -52,6 +56,8 @@ def card(
         print(f"  {stability(one)}")
     for name, why in made.data["not_told"].items():
         console.say(f"{name}: {why}")
+    for line in varied_lines(made.data):
+        print(line)
     if duo is not None:
         made.save_duo_attention(duo)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Unpack
@@ -17,6 +17,8 @@ import xarray as xr
 from headscope.analyses.align.heads import alignment_heads
 from headscope.analyses.contribution.importance import NAME, by_gates
 from headscope.analyses.model_card.card import DIGITS, FIGURES, FORMAT, Card
+from headscope.analyses.model_card.vary import Varied
+from headscope.analyses.model_card.vary import vary as varied_lists
 from headscope.analyses.options import Through, with_options
 from headscope.analyses.roles.definitions import ROLES
 from headscope.analyses.roles.run import READINGS, every_role, needles
@@ -177,6 +179,7 @@ def card(
     corpus: Corpus | None = None,
     *,
     seed: Seed = 0,
+    vary: Sequence[Varied] = (),
     **options: Unpack[Through],
 ) -> Card:
     """The card of a model's heads: what each does, with intervals and q, how stable the lists are, and what made them.
@@ -191,6 +194,9 @@ def card(
         corpus: of texts, pictures or sounds, and at least ten documents for stability; by default the built-in one of
             what the model reads.
         seed: of needles, random tokens, rotations and halvings.
+        vary: ``template``, ``special``, ``dtype``, ``attention``, ``cache``: also what the highest heads of lists on
+            texts share when the chat template stands around each text, special tokens around none, weights are
+            bfloat16 (or float32), attention is eager (or not), and answers are decoded with a cache.
 
     Returns:
         A `headscope.analyses.model_card.card.Card`: ``card.heads("retrieval", q=.05)``, ``card.save(FOLDER)``.
@@ -251,6 +257,11 @@ def card(
             "it is told from the weights alone",
             tested=True,
         )
+    varied = (
+        {}
+        if not vary or corpus.kind != "text"
+        else varied_lists(model, corpus, vary, [*lists], seed, through.limit)
+    )
     return Card(
         {
             "format": FORMAT,
@@ -260,6 +271,7 @@ def card(
             "options": {"seed": seed, "limit": through.limit},
             "corpora": {name: vars(read) for name, read in halves.read.items()},
             "lists": lists,
+            **({"varied": {by: _placeless(one) for by, one in varied.items()}} if varied else {}),
             "not_told": {name: placeless(why) for name, why in not_told.items()},
         }
     )
@@ -288,6 +300,10 @@ def promoting(wrote: xr.Dataset) -> xr.Dataset:
     p = np.where(score > 0, half, 1 - half)
     figures = {"p": p, "q": false_discovery(p.ravel()).reshape(p.shape), "chance": 0 * score}
     return wrote.assign({f"copying_{name}": (("layer", "head"), values) for name, values in figures.items()})
+
+
+def _placeless(told: AnyMapping) -> AnyDict:
+    return {name: placeless(one) if isinstance(one, str) else one for name, one in told.items()}
 
 
 def placeless(text: str) -> str:
