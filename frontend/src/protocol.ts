@@ -446,8 +446,9 @@ export interface CarrierInfo {
 /**
  * A span of a prompt: its characters (none: −1), or its `box` on the picture; its first and last token.
  *
- * Figures are those of `headscope.why`, None where there is none. `heads` are the first that carry it; `without` is
- * what the model writes where it is masked; `note` what its attention says beside its effect.
+ * Figures are those of `headscope.why`, None where there is none. `words` are what each of the answer loses (empty:
+ * not masked); `heads` are the first that carry it; `without` is what the model writes where it is masked; `note` what
+ * its attention says beside its effect.
  */
 export interface SourceInfo {
   level: string;
@@ -466,33 +467,35 @@ export interface SourceInfo {
   deleted: number | null;
   lexical: number | null;
   attention: number | null;
+  words: (number | null)[];
   heads: CarrierInfo[];
   without: string;
   note: string;
 }
 
 /**
- * A statement of an answer, with what it loses without each span, and q.
+ * A statement of an answer, by its first and its last word, with q of what it loses without each span.
  */
 export interface StatementInfo {
-  text: string;
-  effect: (number | null)[];
+  words: number[];
   q: (number | null)[];
 }
 
 /**
  * How sources are shown: shaded `by` what, spans of which `level`, and what is chosen (None: nothing).
+ *
+ * Of the answer these are `words` in a row: the first and the last.
  */
 export interface SourcesState {
   by: "effect" | "estimate";
   level: string;
-  statement: number | null;
+  words: number[] | null;
   span: number | null;
   theme: "auto" | "light" | "dark";
 }
 
 /**
- * Which part of a prompt made an answer: `says` what figures allow to say, `maps` what opens its heads.
+ * Which part of a prompt made an `answer` of these words: `says` what figures allow to say, `maps` opens heads.
  */
 export interface SourcesPayload {
   kind: "sources";
@@ -500,7 +503,7 @@ export interface SourcesPayload {
   title: string;
   model: string;
   prompt: string;
-  answer: string;
+  answer: string[];
   origin: "given" | "wrote" | "said";
   spans: SourceInfo[];
   statements: StatementInfo[];

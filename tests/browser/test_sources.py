@@ -16,30 +16,51 @@ TEXT = "The cat sat here. A dog ran. It was late. The bird sang."
 
 
 @pytest.mark.slow
-def test_statements_and_sources_light_one_another_up_and_heads_open(
+def test_words_and_sources_light_one_another_up_and_heads_open(
     open_page: Callable[..., Any], tmp_path: Path
 ) -> None:
     size = {"hidden_size": 32, "num_hidden_layers": 2, "intermediate_size": 48}
     writer = hs.load(save_llama(tmp_path / "small", **size))
     found = hs.why(writer, TEXT, " It slept. The dog sat.")
     q = np.ones_like(found["statement_q"].values)
-    masked = found["statement_masked"].values.copy()
-    q[0, 1], masked[0, 1] = 0.01, 5.0
-    changed = found.assign(
-        statement_q=(("statement", "span"), q), statement_masked=(("statement", "span"), masked)
-    )
+    q[0, 1] = 0.01
+    drop = np.zeros_like(found["drop"].values)
+    drop[1, found["written"].values.tolist().index(" d")] = 5.0
+    changed = found.assign(statement_q=(("statement", "span"), q), drop=(("span", "token"), drop))
     page = open_page(changed.view(writer).html())
-    statement, source = page.locator("[data-statement='0']"), page.locator("[data-span='1']")
-    statement.hover()
+    words = [*page.locator("[data-word]").all()]
+    source, detail = page.locator("[data-span='1']"), page.locator(".detail")
+    words[4].hover()
+    assert "nats “dog” loses without it" in page.locator(".scale").inner_text()
     assert page.locator(".prompt .lit").all_text_contents() == [source.text_content()]
-    assert "nats the statement loses without it" in page.locator(".scale").inner_text()
     source.hover()
-    assert page.locator(".answer .lit").all_text_contents() == [statement.text_content()]
+    assert page.locator(".answer .lit").all_text_contents() == ["dog"]
+    words[0].hover()
+    page.mouse.down()
+    words[2].hover()
+    page.mouse.up()
+    pressed = page.locator(".answer [aria-pressed=true]")
+    assert pressed.all_text_contents() == ["It", "slept", "."], "a stretch that is dragged over"
+    assert "The sources of statement 0" in detail.inner_text()
+    assert [cell.inner_text() for cell in detail.locator("tr", has_text="dog").locator("td").all()][
+        2
+    ] == ".010"
+    words[1].focus()
+    page.keyboard.press("Escape")
+    page.keyboard.press("Shift+ArrowRight")
+    page.keyboard.press("Shift+ArrowRight")
+    page.keyboard.press("Shift+ArrowLeft")
+    assert pressed.all_text_contents() == ["slept", "."]
+    assert detail.locator("th").all_inner_texts() == ["part", "nats"], "no q is made up for a stretch"
+    detail.get_by_text("The whole statement").click()
+    assert pressed.all_text_contents() == ["It", "slept", "."]
+    words[5].click()
+    words[5].click()
+    assert pressed.count() == 0, "a second press frees it"
     page.locator("[data-span='0']").focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
     assert source.get_attribute("aria-pressed") == "true"
-    detail = page.locator(".detail")
     assert "A dog ran." in detail.inner_text()
     assert "Without it the answer" in detail.inner_text()
     head = detail.locator("li button").first

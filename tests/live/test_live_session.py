@@ -400,7 +400,7 @@ def test_sources_are_those_of_why_and_a_struck_part_is_hidden(writer: Model, fil
     live = Live(filler)
     shown = show(live, "The cat <mask> on it. It ran.")
     told, _ = ask(live, "why", turn=shown["turn"], at=None, chosen=None, spans="sentence")
-    assert told["sources"]["answer"].strip() == shown["says"][0]["top"][0]["text"].strip()
+    assert "".join(told["sources"]["answer"]).strip() == shown["says"][0]["top"][0]["text"].strip()
     live = Live(translator())
     shown = show(live, "a b c", target="d")
     asked = {"kind": "why", "turn": shown["turn"], "at": None, "chosen": None, "spans": "word"}

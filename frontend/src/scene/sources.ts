@@ -1,12 +1,15 @@
-// Where an answer came from: the prompt in stretches, each of a span, the answer in statements, and how both are shaded.
+// Where an answer came from: the prompt in stretches, each of a span, the answer in words, and how both are shaded.
 
 import type { SourceInfo, SourcesPayload, SourcesState } from "../protocol";
-import { figure, percent, probability } from "./format";
+import { figure, percent, probability, shortened } from "./format";
 
 /** The strongest shade, in percent: dark ink can still be read on it. */
 const STRONGEST = 60;
-/** The q up to which a statement hangs on a span. */
+/** The q up to which words hang on a span. */
 const LEVEL = 0.05;
+
+/** The first and the last of words in a row. */
+type Words = readonly number[];
 
 /** A stretch of text of one span, or of none. */
 interface Stretch {
@@ -36,27 +39,48 @@ export function stretches({ prompt, spans }: SourcesPayload, level: string): Str
   return found;
 }
 
-/** The answer: what is a statement, and what lies between them. */
-export function said({ answer, statements }: SourcesPayload): { text: string; statement: number | null }[] {
-  const found: { text: string; statement: number | null }[] = [];
-  let at = 0;
-  statements.forEach(({ text }, statement) => {
-    const start = Math.max(at, answer.indexOf(text, at));
-    if (start > at) found.push({ text: answer.slice(at, start), statement: null });
-    found.push({ text, statement });
-    at = start + text.length;
+/** The answer, cut into its words and the white space around them. */
+export const written = ({ answer }: SourcesPayload): { text: string; word: number | null }[] =>
+  answer.flatMap((text, word) => {
+    const parts = text.trim() ? text.split(/^(\s+)|(\s+)$/u).filter(Boolean) : [text];
+    return parts.map((part) => ({ text: part, word: part === text || part.trim() ? word : null }));
   });
-  return at < answer.length ? [...found, { text: answer.slice(at), statement: null }] : found;
+
+/** What words in a row lose without a span; null where that was not measured. */
+function loss({ spans }: SourcesPayload, [first, last]: Words, span: number): number | null {
+  const some = spans[span]!.words.slice(first, last! + 1);
+  return some.length === 0 || some.includes(null) ? null : some.reduce<number>((sum, x) => sum + x!, 0);
+}
+
+export const within = (word: number, words: Words | null): boolean =>
+  words !== null && words[0]! <= word && word <= words[1]!;
+
+/** The number of the statement that words in a row are; −1: none. */
+export const statementOf = ({ statements }: SourcesPayload, chosen: Words): number =>
+  statements.findIndex(({ words }) => words.every((word, end) => word === chosen[end]));
+
+/** The q of what chosen words, or all, lose without a span; null where there is none. */
+export function certainty(payload: SourcesPayload, words: Words | null, span: number): number | null {
+  if (words === null) return payload.spans[span]!.q;
+  return payload.statements[statementOf(payload, words)]?.q[span] ?? null;
 }
 
 /** What a span is shaded by; null where that was not measured. */
-export function value(
-  { spans, statements }: SourcesPayload,
-  { by, statement }: SourcesState,
-  span: number,
-): number | null {
-  if (statement !== null && by === "effect") return statements[statement]!.effect[span] ?? null;
-  return spans[span]![by];
+export const value = (payload: SourcesPayload, { by, words }: SourcesState, span: number): number | null =>
+  words === null ? payload.spans[span]![by] : loss(payload, words, span);
+
+/** What words in a row are called. */
+export function named(payload: SourcesPayload, words: Words | null): string {
+  if (words === null) return "the answer";
+  const statement = statementOf(payload, words);
+  if (statement >= 0 && payload.statements.length > 1) return `statement ${statement}`;
+  return `“${shortened(
+    payload.answer
+      .slice(words[0], words[1]! + 1)
+      .join("")
+      .trim(),
+    24,
+  )}”`;
 }
 
 /** The spans that most was lost without, the largest first. */
@@ -83,23 +107,25 @@ export const shade = (x: number | null, size: number): Shade => ({
   tone: (x ?? 0) < 0 ? "minus" : "plus",
 });
 
-/** What each statement loses without a span, as its shade; none of a span that was not masked. */
-export function lost({ statements }: SourcesPayload, span: number): Shade[] {
-  const size = most(statements.flatMap(({ effect }) => effect));
-  return statements.map(({ effect }) => shade(effect[span] ?? null, size));
+/** What each word loses without a span, as its shade; none of a span that was not masked. */
+export function lost({ spans }: SourcesPayload, span: number): Shade[] {
+  const size = most(spans.flatMap(({ words }) => words));
+  return spans[span]!.words.map((x) => shade(x, size));
 }
 
-/** Whether a statement hangs on a span: `[n]` of a cited answer. */
-export const hangs = ({ statements }: SourcesPayload, statement: number, span: number): boolean =>
-  (statements[statement]!.q[span] ?? 1) <= LEVEL && (statements[statement]!.effect[span] ?? 0) >= Math.LN2;
+/** Whether words hang on a span, at most half as likely without it: where they are a statement, `[n]` of a cited answer. */
+export const hangs = (payload: SourcesPayload, words: Words, span: number): boolean =>
+  (loss(payload, words, span) ?? 0) >= Math.LN2 && (certainty(payload, words, span) ?? 0) <= LEVEL;
 
 export const signed = (x: number): string => (x > 0 ? `+${figure(x)}` : figure(x));
 
 /** What the shades are, for the scale beside them. */
 export function scale(payload: SourcesPayload, state: SourcesState): { of: string; ticks: readonly string[] } {
   const size = reach(payload, state);
-  const who = state.statement === null ? "the answer" : "the statement";
-  const of = state.by === "effect" ? `nats ${who} loses without it` : "estimate (a slope)";
+  const of =
+    state.by === "effect" || state.words
+      ? `nats ${named(payload, state.words)} loses without it`
+      : "estimate (a slope)";
   return { of, ticks: [figure(-size, 2), "0", figure(size, 2)] };
 }
 
@@ -121,6 +147,14 @@ export function told(payload: SourcesPayload, place: number): string[] {
       q <= LEVEL
         ? `q ${probability(q)}: it matters to this answer more than to other tokens.`
         : `q ${probability(q)}: other tokens lose as much, which may be chance.`,
+    );
+  const needing = payload.answer
+    .flatMap((_, word) => (hangs(payload, [word, word], place) ? [word] : []))
+    .sort((a, b) => one.words[b]! - one.words[a]!)
+    .slice(0, 5);
+  if (payload.answer.length > 1 && needing.length > 0)
+    found.push(
+      `Words that need it: ${needing.map((word) => `${named(payload, [word, word])} +${figure(one.words[word]!, 2)}`).join(", ")}.`,
     );
   if (deleted !== null) found.push(`Deleted, and not masked: ${signed(deleted)} nats.`);
   const beside = [

@@ -6,18 +6,23 @@ import { lettering, write } from "../draw/canvas";
 import { textWidth } from "../draw/ruler";
 import type { SourcesPayload } from "../protocol";
 import { COLOURS, mixed, type Theme } from "../scene/color";
+import { shortened } from "../scene/format";
 import {
+  largest,
   lost,
+  named,
   ORIGIN,
   reach,
   type Shade,
-  said,
   scale,
   shade,
+  signed,
   stretches,
   title as titled,
   told,
   value,
+  within,
+  written,
 } from "../scene/sources";
 
 const SIZE = 13;
@@ -48,17 +53,23 @@ export function sources(payload: SourcesPayload, theme: Theme, width: number): B
       ? [{ box, shade: shade(value(payload, state, place), most), on: place === state.span }]
       : [],
   );
-  const answer = said(payload).map(({ text, statement }) => ({
+  const answer = written(payload).map(({ text, word }) => ({
     text,
-    shade: statement === null ? null : (ofSpan?.[statement] ?? null),
-    on: statement !== null && statement === state.statement,
+    shade: word === null ? null : (ofSpan?.[word] ?? null),
+    on: word !== null && within(word, state.words),
   }));
+  const sources = largest(payload, state).map(
+    (span) => `${shortened(payload.spans[span]!.text)} ${signed(value(payload, state, span)!)}`,
+  );
   return stack([
     ...(picture ? [areas(picture, regions, theme, Math.min(width / picture.width, 360 / picture.height))] : []),
     ...(payload.prompt.trim() ? [paragraph(prompt, theme, width)] : []),
     text(ORIGIN[payload.origin], width, dim),
     paragraph(answer, theme, width),
     legend(payload, theme),
+    ...(state.words === null
+      ? []
+      : [text(`The sources of ${named(payload, state.words)} (nats): ${sources.join("; ")}`, width, dim)]),
     ...(state.span === null
       ? []
       : [

@@ -1,24 +1,28 @@
-// Where an answer came from: point at a statement and its sources light up, at a source and the statements do; a press
-// gives the figures of a span, and its heads.
+// Where an answer came from: point at a word of the answer and its sources light up, at a source and the words that need
+// it do; a press gives the figures of a span, with its heads, or of words in a row.
 
 import type { CarrierInfo, SourceInfo, SourcesPayload, SourcesState } from "../protocol";
-import { code, decimal, shortened } from "../scene/format";
+import { code, decimal, probability, shortened } from "../scene/format";
 import {
+  certainty,
   hangs,
   largest,
   levels,
   lost,
+  named,
   ORIGIN,
   reach,
   type Shade,
-  said,
   scale,
   shade,
   signed,
+  statementOf,
   stretches,
   title,
   told,
   value,
+  within,
+  written,
 } from "../scene/sources";
 import { answered, h, listen, modified, s } from "./dom";
 
@@ -48,11 +52,13 @@ export class Sources {
   private readonly ticks = h("div.ticks");
   private readonly of = h("span.cap");
   private readonly first = h("p.sub");
-  /** What stands for each span and each statement. */
+  /** What stands for each span and each word. */
   private spans = new Map<number, Element[]>();
-  private readonly statements = new Map<number, Element>();
+  private readonly words = new Map<number, Element>();
   private changes: readonly string[] = [];
-  private hovered: { span?: number; statement?: number } = {};
+  private hovered: Pointed = {};
+  /** The word at which a drag over the answer began, and whether it has left it. */
+  private drag: { word?: number; moved: boolean } | null = null;
 
   constructor(
     readonly payload: SourcesPayload,
@@ -62,7 +68,7 @@ export class Sources {
     const choice = (key: "by" | "level", label: string, options: readonly string[]) => {
       const input = h("select", { "aria-label": label }, ...options.map((one) => h("option", one)));
       input.value = this.state[key];
-      input.addEventListener("change", () => this.set({ [key]: input.value, span: null }));
+      input.addEventListener("change", () => this.set({ [key]: input.value, span: null, words: null }));
       return options.length > 1 && h("label.field", h("span.cap", label), input);
     };
     const estimated = payload.spans.some(({ estimate }) => estimate !== null);
@@ -85,7 +91,14 @@ export class Sources {
     for (const kind of ["pointerover", "focusin"] as const)
       this.root.addEventListener(kind, (e) => this.point(e.target));
     for (const kind of ["pointerleave", "focusout"] as const) this.root.addEventListener(kind, () => this.point(null));
-    listen(this.root, { click: ({ target }) => this.press(target), keydown: (event) => this.key(event) });
+    this.root.addEventListener("pointerover", (event) => this.extend(event));
+    listen(this.root, {
+      pointerdown: ({ target }) => {
+        this.drag = this.answer.contains(target as Node) ? { ...of(target), moved: false } : null;
+      },
+      click: ({ target }) => this.drag?.moved || this.press(target),
+      keydown: (event) => this.key(event),
+    });
   }
 
   /** Tell which changes are made. */
@@ -146,34 +159,31 @@ export class Sources {
   }
 
   private fillAnswer(): void {
-    const parts = said(this.payload).map(({ text, statement }) => {
-      if (statement === null) return text;
-      const one = h(
-        "span.src",
-        { "data-statement": statement, role: "button", tabindex: statement ? -1 : 0, dir: "auto" },
-        text,
-      );
-      this.statements.set(statement, one);
+    const parts = written(this.payload).map(({ text, word }) => {
+      if (word === null) return text;
+      const one = h("span.src", { "data-word": word, role: "button", tabindex: word ? -1 : 0 }, text);
+      this.words.set(word, one);
       return one;
     });
-    this.answer.replaceChildren(h("p.para", ...parts));
+    this.answer.replaceChildren(h("p.para", { dir: "auto" }, ...parts));
   }
 
   private shade(): void {
     const { payload, state, hovered } = this;
-    const shown = { ...state, statement: hovered.statement ?? state.statement };
+    const { word } = hovered;
+    const shown = { ...state, words: word === undefined || within(word, state.words) ? state.words : [word, word] };
     const span = hovered.span ?? state.span;
     const most = reach(payload, shown);
     for (const [place, elements] of this.spans) {
       const x = value(payload, shown, place);
-      const lit = shown.statement !== null && hangs(payload, shown.statement, place);
+      const lit = shown.words !== null && hangs(payload, shown.words, place);
       const marks = { lit, none: x === null, struck: this.changes.includes(STRIKE(places(payload.spans[place]!))) };
       for (const element of elements) paint(element, shade(x, most), place === state.span, marks);
     }
     const shades = span === null ? [] : lost(payload, span);
-    for (const [place, element] of this.statements) {
-      const lit = span !== null && hangs(payload, place, span);
-      paint(element, shades[place] ?? shade(null, 1), place === state.statement, { lit });
+    for (const [place, element] of this.words) {
+      const lit = span !== null && hangs(payload, [place, place], span);
+      paint(element, shades[place] ?? shade(null, 1), within(place, state.words), { lit });
     }
     this.host.shaded?.(this.text);
     const { of, ticks } = scale(payload, shown);
@@ -185,19 +195,32 @@ export class Sources {
   private tell(): void {
     const { payload, host, state } = this;
     const place = state.span;
-    this.root.classList.toggle("told", place !== null);
+    this.root.classList.toggle("told", place !== null || state.words !== null);
     if (place === null) {
-      const first = largest(payload, state).map((span) =>
+      const { words } = state;
+      const statement = words && payload.statements.find((one) => words.every((word) => within(word, one.words)));
+      const some = largest(payload, state);
+      const known = some.map((span) => certainty(payload, words, span));
+      const tested = known.some((q) => q !== null);
+      const rows = some.map((span, row) =>
         h(
-          "li",
-          h("button.link", { onclick: () => this.go(span) }, shortened(payload.spans[span]!.text)),
-          ` ${signed(value(payload, state, span)!)}`,
+          "tr",
+          h("td", h("button.link", { onclick: () => this.go(span) }, shortened(payload.spans[span]!.text))),
+          h("td", signed(value(payload, state, span)!)),
+          tested && h("td", known[row] == null ? "" : probability(known[row])),
         ),
       );
+      const [column, about] = words || state.by === "effect" ? ["nats", "nats lost without it"] : ["slope", "estimate"];
       return this.detail.replaceChildren(
-        h("p.sub", "Press a part of the prompt for its figures, or a statement for its sources."),
-        h("h3", state.statement === null ? "The largest" : `The largest of statement ${state.statement}`),
-        h("ul", ...first),
+        h(
+          "p.sub",
+          "Press a part of the prompt for its figures, or a word of the answer; several: drag, or Shift and arrows.",
+        ),
+        h("h3", words ? `The sources of ${named(payload, words)}` : "The largest"),
+        h("table", h("tr", h("th", "part"), h("th", { title: about }, column), tested && h("th", "q")), ...rows),
+        words && statement && payload.statements.length > 1 && statementOf(payload, words) < 0
+          ? h("button.link", { onclick: () => this.set({ words: statement.words }) }, "The whole statement")
+          : "",
       );
     }
     const span = payload.spans[place]!;
@@ -225,30 +248,49 @@ export class Sources {
 
   private point(target: EventTarget | null): void {
     const hovered = of(target);
-    if (hovered.span === this.hovered.span && hovered.statement === this.hovered.statement) return;
+    if (hovered.span === this.hovered.span && hovered.word === this.hovered.word) return;
     this.hovered = hovered;
     this.shade();
   }
 
   private press(target: EventTarget | null): void {
-    const { span, statement } = of(target);
+    const { span, word } = of(target);
     if (span !== undefined) this.set({ span: span === this.state.span ? null : span });
-    if (statement !== undefined) this.set({ statement: statement === this.state.statement ? null : statement });
+    if (word !== undefined) this.choose(this.state.words?.every((one) => one === word) ? null : [word, word]);
+  }
+
+  private choose(words: number[] | null): void {
+    this.set({ words, span: null });
+  }
+
+  // A selection of text does not say it: where it begins at the edge of what can be focused, Chromium makes none.
+  private extend({ target, buttons }: PointerEvent): void {
+    const { drag } = this;
+    const { word } = of(target);
+    if (!(buttons & 1) || !drag || word === undefined) return;
+    drag.word ??= word;
+    drag.moved ||= word !== drag.word;
+    if (drag.moved) this.choose([Math.min(drag.word, word), Math.max(drag.word, word)]);
   }
 
   // Arrow keys go from part to part: one stop for the Tab key in the prompt, and one in the answer.
   private key(event: KeyboardEvent): void {
     const target = event.target instanceof Element ? event.target : null;
-    if (!target?.matches("[data-span], [data-statement]") || modified(event)) return;
+    if (!target?.matches("[data-span], [data-word]") || modified(event)) return;
     const { span } = of(target);
-    const all = span === undefined ? [...this.statements.values()] : [...this.spans.values()].map(([first]) => first!);
+    const all = span === undefined ? [...this.words.values()] : [...this.spans.values()].map(([first]) => first!);
     const at = span === undefined ? all.indexOf(target) : [...this.spans.keys()].indexOf(span);
     const to = { ArrowLeft: at - 1, ArrowUp: at - 1, ArrowRight: at + 1, ArrowDown: at + 1 }[event.key];
     const next = to === undefined ? undefined : (all[to] as HTMLElement | undefined);
     if (event.key === "Enter" || event.key === " ") this.press(target);
-    else if (event.key === "Escape") this.set({ span: null, statement: null });
-    else if (!next) return;
+    else if (event.key === "Escape") this.set({ span: null, words: null });
+    else if (to === undefined || !next) return;
     else {
+      if (event.shiftKey && span === undefined) {
+        const { words } = this.state;
+        const end = words?.includes(at) ? words[0]! + words[1]! - at : at;
+        this.choose([Math.min(end, to), Math.max(end, to)]);
+      }
       all[at]?.setAttribute("tabindex", "-1");
       next.setAttribute("tabindex", "0");
       next.focus();
@@ -268,13 +310,15 @@ export function headsOf(heads: readonly CarrierInfo[], open?: (head: CarrierInfo
   });
 }
 
-function of(target: EventTarget | null): { span?: number; statement?: number } {
-  const { span, statement } =
-    (target instanceof Element ? target.closest<HTMLElement>("[data-span], [data-statement]") : null)?.dataset ?? {};
-  return {
-    ...(span !== undefined && { span: Number(span) }),
-    ...(statement !== undefined && { statement: Number(statement) }),
-  };
+interface Pointed {
+  readonly span?: number;
+  readonly word?: number;
+}
+
+function of(target: EventTarget | null): Pointed {
+  const { span, word } =
+    (target instanceof Element ? target.closest<HTMLElement>("[data-span], [data-word]") : null)?.dataset ?? {};
+  return { ...(span !== undefined && { span: Number(span) }), ...(word !== undefined && { word: Number(word) }) };
 }
 
 function paint(element: Element, { strength, tone }: Shade, on: boolean, marks: Record<string, boolean>): void {

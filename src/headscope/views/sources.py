@@ -23,8 +23,9 @@ class CarrierInfo(TypedDict):
 class SourceInfo(TypedDict):
     """A span of a prompt: its characters (none: −1), or its `box` on the picture; its first and last token.
 
-    Figures are those of `headscope.why`, None where there is none. `heads` are the first that carry it; `without` is
-    what the model writes where it is masked; `note` what its attention says beside its effect.
+    Figures are those of `headscope.why`, None where there is none. `words` are what each of the answer loses (empty:
+    not masked); `heads` are the first that carry it; `without` is what the model writes where it is masked; `note` what
+    its attention says beside its effect.
     """
 
     level: str
@@ -43,38 +44,41 @@ class SourceInfo(TypedDict):
     deleted: float | None
     lexical: float | None
     attention: float | None
+    words: list[float | None]
     heads: list[CarrierInfo]
     without: str
     note: str
 
 
 class StatementInfo(TypedDict):
-    """A statement of an answer, with what it loses without each span, and q."""
+    """A statement of an answer, by its first and its last word, with q of what it loses without each span."""
 
-    text: str
-    effect: list[float | None]
+    words: list[int]
     q: list[float | None]
 
 
 class SourcesState(TypedDict):
-    """How sources are shown: shaded `by` what, spans of which `level`, and what is chosen (None: nothing)."""
+    """How sources are shown: shaded `by` what, spans of which `level`, and what is chosen (None: nothing).
+
+    Of the answer these are `words` in a row: the first and the last.
+    """
 
     by: Literal["effect", "estimate"]
     level: str
-    statement: int | None
+    words: list[int] | None
     span: int | None
     theme: Literal["auto", "light", "dark"]
 
 
 class SourcesPayload(TypedDict):
-    """Which part of a prompt made an answer: `says` what figures allow to say, `maps` what opens its heads."""
+    """Which part of a prompt made an `answer` of these words: `says` what figures allow to say, `maps` opens heads."""
 
     kind: Literal["sources"]
     version: Literal[1]
     title: str
     model: str
     prompt: str
-    answer: str
+    answer: list[str]
     origin: Literal["given", "wrote", "said"]
     spans: list[SourceInfo]
     statements: list[StatementInfo]

@@ -15,6 +15,7 @@ import xarray as xr
 import headscope as hs
 from headscope.analyses.result import Result
 from headscope.analyses.why import statistics
+from headscope.errors import InputError
 from headscope.views.page import cleaned
 from headscope.views.sources import SourcesPayload
 from tests.helpers import pages
@@ -49,10 +50,15 @@ def test_what_travels_is_what_was_measured(writer: Any, found: Any) -> None:
         one["text"] for one in shown["spans"][1:]
     ]
     np.testing.assert_allclose([one["effect"] for one in shown["spans"]], found["masked"], rtol=1e-5)
-    np.testing.assert_allclose(
-        [one["effect"] for one in shown["statements"]], found["statement_masked"], rtol=1e-5
-    )
-    assert "".join(one["text"] for one in shown["statements"]) == shown["answer"]
+    lost = np.array([one["words"] for one in shown["spans"]])
+    assert [word.strip() for word in shown["answer"]] == ["It", "slept", ".", "The", "dog", "sat", "."]
+    assert "".join(shown["answer"]) == ANSWER
+    ends = np.cumsum([len(word) for word in shown["answer"]])
+    letters = np.cumsum([len(text) for text in found["written"].values])
+    sums = found["drop"].values.cumsum(1)[:, np.searchsorted(letters, ends)]
+    np.testing.assert_allclose(lost.cumsum(1), sums, rtol=1e-4, atol=1e-5)
+    assert [one["words"] for one in shown["statements"]] == [[0, 2], [3, 6]]
+    np.testing.assert_allclose(lost[:, 3:].sum(1), found["statement_masked"][1], rtol=1e-4, atol=1e-5)
     heads = statistics.heads(found, 1).head(5)
     named = [(one["layer"], one["head"]) for one in shown["spans"][1]["heads"]]
     assert named == [*zip(heads["layer"], heads["head"], strict=True)]
@@ -69,7 +75,12 @@ def test_a_still_shades_what_is_chosen(found: Any) -> None:
     still = Still(svg)
     assert "The cat sat here." in still.said
     assert f"Without it the answer {'gains' if found['masked'][2] < 0 else 'loses'}" in still.said
-    assert "nats the statement loses without it" in still.said
+    assert "nats statement 1 loses without it" in still.said
+    assert "The sources of “slept.” (nats): " in Still(found.view(words=(1, 2)).picture("svg").decode()).said
+    with pytest.raises(
+        InputError, match=r"words: expected a first and a last one from 0 to 6, found \(2, 7\)"
+    ):
+        found.view(words=(2, 7))
     assert still.smallest() >= SMALLEST
     assert still.outside() == []
     effects = np.abs(found["statement_masked"].values[1, 1:])

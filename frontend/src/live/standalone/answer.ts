@@ -286,7 +286,7 @@ export class Answers {
       const effect = await lost([masks[number]!]);
       const [first, last] = [inside[0]!, inside.at(-1)!];
       const share = Math.abs(context) >= MATTERS ? effect / context : null;
-      spans.push({ ...part, ...UNKNOWN, level, first, last, effect, share });
+      spans.push({ ...part, ...UNKNOWN, level, first, last, effect, words: [effect], share });
     }
     const answer = this.sayer.name(chosen);
     const sources: WhyAnswer["sources"] = {
@@ -295,12 +295,12 @@ export class Answers {
       title: `Which part made this answer? · ${info.model}`,
       model: info.model,
       prompt: tokens.texts.slice(0, predicts === "next" ? at + 1 : undefined).join(""),
-      answer,
+      answer: [answer],
       origin: chosen === best ? "said" : "given",
       spans,
-      statements: [{ text: answer, effect: spans.map(({ effect }) => effect), q: spans.map(() => null) }],
+      statements: [{ words: [0, 0], q: spans.map(() => null) }],
       says: [`The answer loses ${figure(context, 2)} nats without any of these parts.`],
-      state: { by: "effect", level, statement: null, span: null, theme: "auto" },
+      state: { by: "effect", level, words: null, span: null, theme: "auto" },
     };
     return { content: { kind: "why", id: Number(asked.id), sources } satisfies WhyAnswer, arrays: [] };
   }

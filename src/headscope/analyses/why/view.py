@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -22,6 +23,7 @@ from headscope.core.validation import validated
 from headscope.errors import InputError
 from headscope.measures.dataset import description
 from headscope.models import Model
+from headscope.models.pieces import divides, punctuates
 from headscope.views.blobs import Blobs
 from headscope.views.charts import meta_of, model_name
 from headscope.views.explorer import explorer_payload, picture_info
@@ -79,6 +81,7 @@ def view(
     by: Literal["effect", "estimate"] = "effect",
     level: str | None = None,
     statement: int | None = None,
+    words: tuple[int, int] | None = None,
     span: int | None = None,
     theme: Literal["auto", "light", "dark"] = "auto",
 ) -> SourcesView:
@@ -90,10 +93,11 @@ def view(
         by: what shades, ``effect`` or ``estimate``.
         level: of spans in one another those that are shaded; by default the smallest.
         statement: of the answer, from 0: shaded by what it loses; by default the whole answer.
+        words: in its place words in a row, the first and the last.
         span: the number of one whose figures are shown.
         theme: ``auto``, ``light`` or ``dark``.
 
-    Raises `InputError` for a level, a statement or a span that is not there.
+    Raises `InputError` for a level, a statement, words or a span that are not there.
     """
     levels = list(dict.fromkeys(dataset["level"].values.tolist()))
     if level is not None and level not in levels:
@@ -103,7 +107,14 @@ def view(
             raise InputError(f"{name}: expected one from 0 to {dataset.sizes[name] - 1}, found {chosen}")
     if span is not None:
         level = str(dataset["level"].values[span])
-    state = SourcesState(by=by, level=level or levels[-1], statement=statement, span=span, theme=theme)
+    starts = word_starts(dataset["written"].values.tolist())
+    if words is not None and not 0 <= words[0] <= words[1] < len(starts):
+        raise InputError(f"words: expected a first and a last one from 0 to {len(starts) - 1}, found {words}")
+    if words is None and statement is not None:
+        words = _words_of(dataset, starts)[statement]
+    state = SourcesState(
+        by=by, level=level or levels[-1], words=None if words is None else list(words), span=span, theme=theme
+    )
     return SourcesView(dataset, model, state)
 
 
@@ -130,6 +141,9 @@ def payload_of(dataset: xr.Dataset, state: SourcesState) -> SourcesPayload:
     without = dataset["without"].values if "without" in dataset.coords else [""] * len(rows)
     boxes = dataset["box"].values if "box" in dataset else None
     notes = statistics.notes(dataset)
+    written: list[str] = dataset["written"].values.tolist()
+    starts = word_starts(written)
+    lost = np.add.reduceat(dataset["drop"].values, starts, axis=1)
     spans = [
         SourceInfo(
             level=row["level"],
@@ -148,6 +162,7 @@ def payload_of(dataset: xr.Dataset, state: SourcesState) -> SourcesPayload:
             deleted=rounded(row["deleted"]),
             lexical=rounded(row["lexical"]),
             attention=rounded(row["attention"]),
+            words=[rounded(value) for value in lost[place]] if math.isfinite(row["effect"]) else [],
             heads=_carriers(dataset, place) if math.isfinite(row["effect"]) else [],
             without=str(without[place]),
             note=notes[place],
@@ -155,12 +170,8 @@ def payload_of(dataset: xr.Dataset, state: SourcesState) -> SourcesPayload:
         for place, row in enumerate(rows)
     ]
     statements = [
-        StatementInfo(
-            text=str(text),
-            effect=[rounded(value) for value in dataset["statement_masked"].values[place]],
-            q=[rounded(value) for value in dataset["statement_q"].values[place]],
-        )
-        for place, text in enumerate(dataset["statement_text"].values)
+        StatementInfo(words=list(words), q=[rounded(value) for value in dataset["statement_q"].values[place]])
+        for place, words in enumerate(_words_of(dataset, starts))
     ]
     made = SourcesPayload(
         kind="sources",
@@ -168,7 +179,7 @@ def payload_of(dataset: xr.Dataset, state: SourcesState) -> SourcesPayload:
         title=f"Which part made this answer? · {name}",
         model=name,
         prompt=about["prompt"],
-        answer=about["answer"],
+        answer=["".join(written[start:end]) for start, end in pairwise([*starts, len(written)])],
         origin="given" if not about["generated"] else "wrote" if about["kind"] == "text" else "said",
         spans=spans,
         statements=statements,
@@ -179,6 +190,34 @@ def payload_of(dataset: xr.Dataset, state: SourcesState) -> SourcesPayload:
         shown: PictureInfo = json.loads(str(dataset["picture"].values))
         made["picture"] = shown
     return made
+
+
+def word_starts(texts: Sequence[str]) -> list[int]:
+    """The first token of each word of what was written.
+
+    >>> word_starts([" It", " is", " Os", "lo", ".", "", "\n"])
+    [0, 1, 2, 4]
+    """
+    starts, word, first = [0], "", 0
+    for token, text in enumerate(texts):
+        if not text.strip():  # of a character in several tokens, the last one has it
+            word += text
+            continue
+        if word.strip():
+            marks = punctuates(word) or punctuates(text)
+            parted = word[-1].isspace() or text[0].isspace()
+            if parted or divides(word[-1], text[0], apart=False, punctuation=marks):
+                starts.append(first)
+                word = ""
+        word, first = word + text, token + 1
+    return starts
+
+
+def _words_of(dataset: xr.Dataset, starts: Sequence[int]) -> list[tuple[int, int]]:
+    """The first and the last word of each statement."""
+    ends = dataset["statement_first"].values, dataset["statement_end"].values - 1
+    firsts, lasts = (np.searchsorted(starts, places, side="right") - 1 for places in ends)
+    return list(zip(firsts.tolist(), lasts.tolist(), strict=True))
 
 
 def _carriers(dataset: xr.Dataset, span: int) -> list[CarrierInfo]:
