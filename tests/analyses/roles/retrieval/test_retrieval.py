@@ -329,7 +329,7 @@ def test_the_scores_are_those_of_a_decode_with_a_cache_and_of_one_pass(smollm: A
 
 @pytest.mark.deep
 def test_the_retrieval_heads_of_a_language_model(smollm: Any) -> None:
-    """The figures of docs/questions/long.md."""
+    """Needles of codes: both lists take every answer, and one head that never looks at a code writes much of it."""
     found = hs.retrieval(smollm, needles=24, lengths=(256,))
     assert (int(found["produced"]), description(found)["answers"]) == (192, 192)
     rows = found.table()
