@@ -13,12 +13,17 @@ from typing import Any
 import files_table
 import pytest
 
+import headscope as hs
 from headscope import corpora
+from headscope.analyses.patching.pairs import read as read_patching
 from headscope.console.sources import ReadingOptions, coreference, linked
+from headscope.core.validation import InPlace
 from headscope.corpora import Example
 from headscope.corpora.formats import COMMANDS, KNOWN, known_format, read_as
+from headscope.corpora.given import corpus_of
 from headscope.errors import CorpusError, HeadscopeWarning, InputError
 from tests.helpers.dice import dice
+from tests.helpers.typed import Typed
 
 GAP = (
     "ID\tText\tPronoun\tPronoun-offset\tA\tA-offset\tA-coref\tB\tB-offset\tB-coref\tURL\n"
@@ -409,6 +414,27 @@ def test_minimal_pairs_and_evaluation(folder: Path) -> None:
     (folder / "corpus.jsonl").unlink()
     with pytest.raises(CorpusError, match="expected the texts of what was judged"):
         read("groups", folder / "qrels" / "test.tsv")
+
+
+def test_rows_in_memory_are_read_alike(folder: Path) -> None:
+    rows = [json.loads(line) for line in WSC.splitlines()]
+    with pytest.warns(HeadscopeWarning, match="left out 2 × a phrase that the pronoun does not mean"):
+        linked_: Any = hs.links(hs.load(), rows[:2] * 2, least=1)
+    assert linked_["n"].values.tolist() == [2]
+    corpus: Any = corpus_of([HOTPOT], InPlace("corpus", "prompts", False))
+    for _ in range(2):  # it can be read again
+        (example,) = corpus.examples()
+        assert example.asked["source"] == [0, 3]
+    with pytest.raises(CorpusError, match="expected links, found questions with what was retrieved"):
+        [*corpus_of([json.loads(RAGAS)], InPlace("corpus", "annotations", False))]
+
+
+def test_a_command_names_the_one_that_takes_a_file(folder: Path, typed: Typed) -> None:
+    expected = "expected prompts, found pronouns with two candidates (GAP), which begins 'ID Text Pron"
+    assert expected in typed("why", folder / "gap.tsv", code=2).err
+    pairs = r"expected pairs of prompts, found minimal pairs \(BLiMP\); headscope compare groups"
+    with pytest.raises(CorpusError, match=pairs):
+        read_patching(hs.load(), folder / "blimp.jsonl")
 
 
 def test_sequences(folder: Path) -> None:

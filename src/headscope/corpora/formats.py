@@ -362,8 +362,13 @@ def known_format(path: str | Path, files: Files | None = None) -> Format | Recor
         rows = _objects(islice(files.of(path), _FIRST))
         files.read = before
         if rows:
-            return next((one for one in RECORDS if any(map(one.has, rows))), None)
+            return record_format(rows)
     return _of_text(form)
+
+
+def record_format(rows: Iterable[AnyDict]) -> RecordFormat | None:
+    """The format of some objects; None for none that is known."""
+    return next((one for one in RECORDS if any(map(one.has, rows))), None)
 
 
 def _objects(lines: Iterable[Line]) -> list[AnyDict]:
@@ -433,19 +438,41 @@ def lines_as(files: Files, kind: Kind) -> Iterator[Line]:
         if known is None or (isinstance(known, Format) and not known.reads):
             yield from files.of(path)
             continue
-        if (rows := read_as(known, kind)) is None:
-            raise CorpusError(
-                path, None, f"expected {_EXPECTED[kind]}, found {described(known, files.forms[path])}"
-            )
-        left = Counter[str]()
-        for line, row in rows(files.of(path), lambda why, left=left: left.update([why])):
-            broken = isinstance(row, CorpusError)
-            yield BrokenLine.of(line, row) if broken else Line(path, line.number, json.dumps(row))
-        without = "; ".join(f"{number:,} × {why}" for why, number in left.items())
+        what = described(known, files.forms[path])
         place = f"{path} " if len(files.paths) > 1 else ""
-        remark = f"{place}read as {known.name}" + (f"; left out {without}" if without else "")
-        if remark not in files.remarks:
-            files.remarks.append(remark)
+        yield from converted(path, known, kind, files.of(path), files.remarks, what, place)
+
+
+def converted(
+    path: str,
+    known: Format | RecordFormat,
+    kind: Kind,
+    lines: Iterable[Line],
+    remarks: list[str],
+    what: str = "",
+    place: str = "",
+) -> Iterator[Line]:
+    """The lines of a known format as JSON lines of a kind; what was read and left out is added to `remarks`.
+
+    Args:
+        path: the file, or what gives the lines.
+        known: the format.
+        kind: what it is read as.
+        lines: of the file.
+        remarks: gets one.
+        what: the file is, in words.
+        place: what the remark begins with.
+    """
+    if (rows := read_as(known, kind)) is None:
+        raise CorpusError(path, None, f"expected {_EXPECTED[kind]}, found {what or known.name}")
+    left = Counter[str]()
+    for line, row in rows(lines, lambda why: left.update([why])):
+        broken = isinstance(row, CorpusError)
+        yield BrokenLine.of(line, row) if broken else line._replace(text=json.dumps(row))
+    without = "; ".join(f"{number:,} × {why}" for why, number in left.items())
+    remark = f"{place}read as {known.name}" + (f"; left out {without}" if without else "")
+    if remark not in remarks:
+        remarks.append(remark)
 
 
 _EXPECTED: Mapping[Kind, str] = {
@@ -453,6 +480,7 @@ _EXPECTED: Mapping[Kind, str] = {
     "coreference": "coreference",
     "prompts": "prompts",
     "groups": "texts with labels",
+    "patching": "pairs of prompts",
     "speech": "words with their times",
     "texts": "texts",
 }

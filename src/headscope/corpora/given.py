@@ -11,7 +11,7 @@ from typing import Annotated, Any, cast
 
 import numpy as np
 
-from headscope.core.kinds import is_mapping, is_tuple
+from headscope.core.kinds import is_mapping, is_object, is_tuple
 from headscope.core.tokens import Tokens
 from headscope.core.types import AnyDict, AnyPath
 from headscope.core.validation import Expected, InPlace, taken_as
@@ -21,13 +21,14 @@ from headscope.corpora.corpus import Corpus, Read
 from headscope.corpora.datasets import dataset
 from headscope.corpora.example import Example, Unmatched
 from headscope.corpora.files import Files, Line
-from headscope.corpora.formats import holds, known_format
+from headscope.corpora.formats import converted, holds, known_format, record_format
 from headscope.corpora.jsonlines import DocumentNumbers, each_of, json_object, strings
 from headscope.corpora.links import linked_of, links, negation_of
 from headscope.corpora.perceived import images
 from headscope.corpora.prompts import asked_of, prompts
-from headscope.corpora.readers import examples_of, jsonl, text, text_of
+from headscope.corpora.readers import examples_of, jsonl, of_text, text, text_of
 from headscope.corpora.rows import MemoryRow, Replayed, columns_of, plain, values_of
+from headscope.corpora.shapes.rows import Kind
 from headscope.corpora.sources import suffix_of
 from headscope.corpora.tables import table
 from headscope.corpora.treebank import conllu, tree_of
@@ -155,13 +156,23 @@ def _is_file(name: str) -> bool:
 
 def _of_rows(rows: Any, names: Sequence[str], hold: str) -> Corpus:
     """Rows of texts, or of what else they hold in the place of a corpus of such (`AnnotatedCorpus`, `PromptCorpus`)."""
-    if not hold:
+    first, remarks = plain(next(iter(rows), None)), list[str]()
+    known = record_format([first]) if is_object(first) else None
+    kind: Kind = "prompts" if hold == "prompts" else "links" if hold else "texts"
+    if known is None and not hold:
         return dataset(rows)
     if hold == "annotations" and "sentences" in names:
         read = partial(sentences_of, Unmatched(), False)
     else:
-        read = partial(examples_of, asked_of if hold == "prompts" else _reader(names), None)
-    return Corpus("rows", lambda: cast("Read", read(_lines(rows))), documents=each_of(None, "row"))
+        one = {"prompts": asked_of, "": partial(of_text, None)}.get(hold) or _reader(names)
+        read = partial(examples_of, one, None)
+
+    def lines() -> Iterator[Line]:
+        return _lines(rows) if known is None else converted("rows", known, kind, _lines(rows), remarks)
+
+    return Corpus(
+        "rows", lambda: cast("Read", read(lines())), documents=each_of(None, "row"), remarks=remarks
+    )
 
 
 def _reader(names: Sequence[str]) -> Callable[[Line, DocumentNumbers], Example]:

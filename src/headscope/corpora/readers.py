@@ -197,7 +197,7 @@ def jsonl(
     >>> [example.words or example.text for example in hs.corpora.jsonl("chats.jsonl")]
     ['Hello there, who are you?', ['He', 'did', 'not', 'see']]
     """
-    return json_lines(paths, partial(_object, text), document, strict=strict)
+    return json_lines(paths, partial(of_text, text), document, strict=strict)
 
 
 def json_lines(
@@ -285,7 +285,8 @@ def examples_of(
     return (partial(read, line, numbers) for line in lines if line.text.strip())
 
 
-def _object(text: str | None, line: Line, numbers: DocumentNumbers) -> Example:
+def of_text(text: str | None, line: Line, numbers: DocumentNumbers) -> Example:
+    """The example of a line of `jsonl`; `text` is another key of its text."""
     row = json_object(line)
     return Example(**fields(row, text, line.error, calls=True), **numbers.of_row(line, row))
 

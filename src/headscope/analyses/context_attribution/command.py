@@ -142,13 +142,13 @@ def _file(prompt: str) -> tuple[Path | None, bool]:
 
 
 def _known(path: Path) -> list[AnyDict]:
-    """The first two rows of a file of a known format of prompts; none of another."""
+    """The first two rows of a file of a known format of prompts; none of no known format."""
     from headscope.corpora.files import Files
-    from headscope.corpora.formats import known_format, lines_as, read_as
+    from headscope.corpora.formats import known_format, lines_as
     from headscope.corpora.jsonlines import json_object
 
     known = known_format(path)
-    if known is None or not read_as(known, "prompts"):
+    if known is None or not known.reads:
         return []
     return [json_object(line) for line in islice(lines_as(Files(path, records=True), "prompts"), 2)]
 

@@ -14,6 +14,7 @@ from headscope.attention.residual import token_id
 from headscope.core.tokens import Tokens
 from headscope.core.types import AnyMapping, AnyPath
 from headscope.corpora.files import Files, Line, packaged
+from headscope.corpora.formats import lines_as
 from headscope.corpora.jsonlines import Fail, json_object, string
 from headscope.errors import InputError
 from headscope.models import Model
@@ -64,7 +65,9 @@ def read(model: Model, given: Given | None) -> tuple[list[Pair], str, str | None
     none is left out.
     """
     if given is None or isinstance(given, str | os.PathLike):
-        lines: Sequence[Line] = packaged(DEMO) if given is None else list(Files(Path(given), records=True))
+        lines: Sequence[Line] = (
+            packaged(DEMO) if given is None else [*lines_as(Files(Path(given), records=True), "patching")]
+        )
         named = [(json_object(line), line.error) for line in lines if line.text.strip()]
         name = "demo pairs" if given is None else str(given)
     else:

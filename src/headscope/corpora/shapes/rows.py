@@ -12,7 +12,7 @@ from headscope.corpora.sources import Line
 from headscope.corpora.tables import Row
 from headscope.errors import CorpusError
 
-Kind = Literal["texts", "links", "prompts", "speech", "coreference", "groups"]
+Kind = Literal["texts", "links", "prompts", "speech", "coreference", "groups", "patching"]
 """What a file can be read as."""
 
 Skip = Callable[[str], None]
