@@ -743,6 +743,40 @@ def _within(table: Any, place: int, name: str, truth: float) -> bool:
     return bool(row[f"{name}_low"] <= truth <= row[f"{name}_high"])
 
 
+def areas(runs: int) -> list[Row]:
+    """The bench of circuits: a mean area over models, many of which have 1; CPR and CMD over pairs of unequal gaps."""
+    from headscope.analyses.bench.circuits import SHARES, integrated, mean_of
+
+    rows: list[Row] = []
+    for units in (6, 10, 20, 48):
+        row: Row = {"models or pairs": units}
+        for centre in (0.6, 0.8, 0.95):
+            draw = _random("areas", units, centre)
+            truth = np.minimum(1.0, draw.normal(centre, 0.15, 1_000_000)).mean()
+            made = [mean_of(np.minimum(1.0, draw.normal(centre, 0.15, units))) for _ in range(runs // 10)]
+            row[f"mean of areas about {centre:g}"] = float(
+                np.mean([one["ci_low"] <= truth <= one["ci_high"] for one in made])
+            )
+        faithful = np.concatenate([[0.0], np.minimum(1.4, 3.0 * np.array(SHARES[:-1]) ** 0.4), [1.0]])
+        widths = np.diff(SHARES)
+        for name, true in (("CPR", faithful[1:]), ("CMD", np.abs(1 - faithful[1:]))):
+            truth = float(widths @ (true[1:] + true[:-1]) / 2)
+            for kind, tail in TAILS:
+                draw = _random("areas", name, kind, tail, units)
+                held: list[bool] = []
+                for _ in range(runs // 40):
+                    gaps = draw.lognormal(1, 0.4, units)
+                    noise = 0.3 * drawn(draw, kind, tail, (units, 1)) + 0.1 * draw.standard_normal(
+                        (units, len(faithful))
+                    )
+                    noise[:, [0, -1]] = 0.0
+                    found = integrated(gaps[:, None] * faithful + noise, distance=name == "CMD")
+                    held.append(bool(found["ci_low"] <= truth <= found["ci_high"]))
+                row[f"{name}, {kind} {tail}".strip()] = float(np.mean(held))
+        rows.append(row)
+    return rows
+
+
 PARTS: dict[str, tuple[Callable[[int], list[Row]], int]] = {
     "needles": (needles, 40_000),
     "pairs": (pairs, 40_000),
@@ -768,6 +802,7 @@ PARTS: dict[str, tuple[Callable[[int], list[Row]], int]] = {
     "circuits": (circuits, 40_000),
     "scores": (scores, 400),
     "heeded": (heeded, 20_000),
+    "areas": (areas, 20_000),
 }
 """Each part, and how many figures a row of it takes."""
 

@@ -66,6 +66,7 @@ PARTS = {
     "lists": Part("two lists' ten highest heads, in two halves", "interval"),
     "circuits": Part("circuits of two halves of 12 to 48 pairs", "interval"),
     "unrelated": Part("sentences that have nothing to do with each other", level="[pq] ≤ 0.05", multiple=False),
+    "areas": Part("areas of 6 to 48 models, CPR and CMD of as many pairs", "area|CPR|CMD"),
     "scores": Part("correlations and accuracies of 10 to 200 pairs", "correlation|accuracy|difference"),
     "heeded": Part("words of a class in 8 to 50 documents, and pairs", "^(?!documents)"),
 }  # fmt: skip

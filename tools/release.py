@@ -29,6 +29,7 @@ from hatch_build import WANTED  # noqa: E402
 PACKAGE = "headscope"
 STATIC = f"{PACKAGE}/views/static"
 DATA = [
+    f"{PACKAGE}/analyses/bench/circuits.npz",
     f"{PACKAGE}/analyses/bench/published.json",
     *(
         f"{PACKAGE}/analyses/lab/{name}.toml"

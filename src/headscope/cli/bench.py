@@ -16,7 +16,7 @@ from headscope.errors import InputError
 
 def bench(
     name: Name,
-    model: str,
+    model: str = "",
     files: list[Path] | None = None,
     *,
     loading: console.LoadOptions,
@@ -30,9 +30,10 @@ def bench(
 
     Args:
         name: of the table: aer (word alignment), timing (of spoken words), contacts (of proteins), uuas (of trees),
-            retrieval or induction.
-        model: hub name, folder or .gguf file; demo or demo-lm.
-        files (FILE): what it is measured on; alignments call the first word 1.
+            retrieval, induction, faithfulness (CPR and CMD of circuits), or circuits (of twenty small models whose
+            circuit is known).
+        model: hub name, folder or .gguf file; demo or demo-lm; of circuits none.
+        files (FILE): what it is measured on; alignments call the first word 1; pairs are as patch takes them or MIB's.
         loading: how the model is loaded.
         table: where the table goes.
         data: what to call the files; by default the first one's name.
@@ -41,8 +42,11 @@ def bench(
         by: of aer, heads and hidden states, or similar: what a word's absence does to each sentence's vector.
     """
     from headscope import corpora
+    from headscope.analyses.bench.circuits import pairs_of
     from headscope.analyses.bench.run import bench as run
     from headscope.analyses.shown import ShownResult
+    from headscope.corpora.files import Files
+    from headscope.corpora.jsonlines import json_object
     from headscope.views.blocks import rows_of
 
     table.check(console.TABLES)
@@ -54,10 +58,16 @@ def bench(
         "contacts": (1, "a .jsonl of sequences with links", lambda: [corpora.links(paths)]),
         "uuas": (2, "two treebanks, to train and to score",
                  lambda: [sources.annotated([path]) for path in paths]),
+        "faithfulness": (2 if len(paths) == 2 else 1, "pairs, and others to score on",
+                         lambda: [pairs_of([*map(json_object, Files(one, records=True))], str(one)) for one in paths]),
     }  # fmt: skip
     count, expected, read = readers.get(name, (0, "no file", list))
     if len(paths) != count:
         raise InputError(f"FILE: {name}: expected {expected}, found {plural(len(paths), 'file')}")
     called = data or (paths[0].name.split(".")[0] if paths else "")
-    rows: Any = run(name, loading.named(model), read(), data=called, seed=seed, limit=limit, by=by)
+    if bool(model) != (name != "circuits"):
+        raise InputError(f"MODEL: expected {'none' if model else 'one'} of {name}, found {model or 'none'}")
+    rows: Any = run(
+        name, loading.named(model) if model else None, read(), data=called, seed=seed, limit=limit, by=by
+    )
     table.out(ShownResult(rows, rows_of(rows, dropped=("name",), most=len(rows))))

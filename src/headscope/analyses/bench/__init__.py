@@ -4,7 +4,7 @@ from typing import Literal
 
 from headscope.analyses.record import Analysis
 
-Name = Literal["aer", "timing", "contacts", "uuas", "retrieval", "induction"]
+Name = Literal["aer", "timing", "contacts", "uuas", "retrieval", "induction", "circuits", "faithfulness"]
 """The tables that there are."""
 
 By = Literal["heads", "similar"]

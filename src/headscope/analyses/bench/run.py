@@ -17,6 +17,7 @@ import xarray as xr
 
 from headscope.analyses.align.heads import alignment_heads
 from headscope.analyses.bench import By, Name
+from headscope.analyses.bench.circuits import circuits_rows, faithfulness_rows
 from headscope.analyses.links.combine.run import combine_heads
 from headscope.analyses.measure.run import measure
 from headscope.analyses.probes.run import probe
@@ -229,7 +230,7 @@ def published() -> Mapping[str, list[AnyDict]]:
 @validated
 def bench(
     name: Name,
-    model: Model,
+    model: Model | None = None,
     corpora: Sequence[Any] = (),
     *,
     data: str = "",
@@ -248,12 +249,20 @@ def bench(
     - ``retrieval``: the best head's score, and the share of heads above .1, in per cent.
     - ``induction``: the best head's share on the token that followed an earlier copy, on repeated random tokens, in per
       cent.
+    - ``circuits``: how well edges (area under the ROC curve) and heads (precision of as many as there are) of a circuit
+      are found that is known, in twenty small models of the package, ten of them compiled and ten trained: by path
+      patching of each edge, EAP-IG, EAP, `reads` and `attribute`, attention to the tokens that differ, and at random.
+    - ``faithfulness``: CPR and CMD of a model's circuits (Mueller et al. 2025, "MIB"): the area under their
+      faithfulness by their share of all edges, in order of scores, and the area between it and 1, in order of their
+      sizes. Edges are chosen on some pairs and run on others. An edge is one of `headscope.patching`: MIB counts a
+      head's queries, keys and values apart.
 
     Args:
         name: which table.
-        model: from `headscope.load`.
+        model: from `headscope.load`; of ``circuits`` none.
         corpora: what it is measured on: of ``aer`` and ``contacts`` links, of ``timing`` `headscope.corpora.spoken`, of
-            ``uuas`` a treebank to train on and one to score; of the others none.
+            ``uuas`` a treebank to train on and one to score, of ``faithfulness`` pairs to choose on and to score on,
+            each a list of dictionaries as `headscope.patching` takes them (of one list, halves); of the others none.
         data: what to call it.
         seed: of halves, needles, random tokens and probes.
         limit: use at most this many inputs.
@@ -268,18 +277,23 @@ def bench(
     """
     tables: dict[Name, tuple[int, Callable[..., Made]]] = {
         "aer": (1, _aer), "timing": (1, _timing), "contacts": (1, _contacts), "uuas": (2, _uuas),
-        "retrieval": (0, _retrieval), "induction": (0, _induction),
+        "retrieval": (0, _retrieval), "induction": (0, _induction), "circuits": (0, circuits_rows),
+        "faithfulness": (len(corpora) if len(corpora) == 2 else 1, faithfulness_rows),
     }  # fmt: skip
     count, make = tables[name]
+    if (model is None) != (name == "circuits"):
+        raise InputError(
+            f"model: expected {'none' if model else 'one'} of {name}, found {model.name if model else 'none'}"
+        )
     if by != "heads" and name != "aer":
         raise InputError(f"by: expected the table aer beside {by}, found {name}")
     if len(corpora) != count:
         raise InputError(f"corpora: expected {count} of {name}, found {len(corpora)}")
     mine = [
-        {"data": data, "model": model.name, "source": "measured here", **row}
+        {"data": data, "model": model and model.name, "source": "measured here", **row}
         for row in make(model, *corpora, seed=seed, limit=limit, **({"by": by} if name == "aer" else {}))
     ]
-    rows: Any = pd.DataFrame([*mine, *published()[name]])
+    rows: Any = pd.DataFrame([*mine, *published().get(name, [])])
     rows = rows.assign(name=name).rename(columns={"value": name})
     columns = ("name", "data", "model", "layer", "head", "system", name, "ci_low", "ci_high", "n", "source")
     rows = rows.reindex(columns=list(columns))
