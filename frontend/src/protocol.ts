@@ -495,7 +495,7 @@ export interface SourcesState {
 }
 
 /**
- * Which part of a prompt made an `answer` of these words: `says` what figures allow to say, `maps` opens heads.
+ * Which part of a prompt made an `answer` (words), or that rather than `against`: `says` what figures say.
  */
 export interface SourcesPayload {
   kind: "sources";
@@ -504,6 +504,7 @@ export interface SourcesPayload {
   model: string;
   prompt: string;
   answer: string[];
+  against: string;
   origin: "given" | "wrote" | "said";
   spans: SourceInfo[];
   statements: StatementInfo[];

@@ -45,6 +45,7 @@ const payload: SourcesPayload = {
   model: "m",
   prompt: "😀 One. Two. Three.",
   answer: [" It", " is.", " So?"],
+  against: "",
   origin: "given",
   spans: [
     span(2, 6, { effect: 2, low: 1, high: 3, q: 0.01, share: 1.17, words: [0.25, 0.75, 1] }),
@@ -100,6 +101,7 @@ test("what is known of a span is said in words", () => {
   );
   expect(second).toBe("q .010: it matters to this answer more than to other tokens.");
   expect(told(payload, 3)).toContain("Words that need it: “is.” +2.00, “It” +1.00.");
+  expect(told({ ...payload, against: "Bergen" }, 1)[0]).toBe("Without it the answer gains 4.00 nats against “Bergen”.");
   expect(told(payload, 1).at(-1)).toBe("Used without looking.");
   expect(told(payload, 2)[0]).toBe("It was not masked: its estimate is not among the largest.");
 });

@@ -69,6 +69,8 @@ export function certainty(payload: SourcesPayload, words: Words | null, span: nu
 export const value = (payload: SourcesPayload, { by, words }: SourcesState, span: number): number | null =>
   words === null ? payload.spans[span]![by] : loss(payload, words, span);
 
+const over = ({ against }: SourcesPayload): string => against && ` against “${shortened(against, 24)}”`;
+
 /** What words in a row are called. */
 export function named(payload: SourcesPayload, words: Words | null): string {
   if (words === null) return "the answer";
@@ -124,7 +126,7 @@ export function scale(payload: SourcesPayload, state: SourcesState): { of: strin
   const size = reach(payload, state);
   const of =
     state.by === "effect" || state.words
-      ? `nats ${named(payload, state.words)} loses without it`
+      ? `nats ${named(payload, state.words)} loses${state.words ? "" : over(payload)} without it`
       : "estimate (a slope)";
   return { of, ticks: [figure(-size, 2), "0", figure(size, 2)] };
 }
@@ -139,7 +141,7 @@ export function told(payload: SourcesPayload, place: number): string[] {
     const between = low === null || high === null ? "" : ` (95 % interval ${figure(low, 2)} to ${figure(high, 2)})`;
     const of = share === null || effect < 0 ? "" : `, ${Math.round(100 * share)}% of what the whole context gives`;
     found.push(
-      `Without it the answer ${effect < 0 ? "gains" : "loses"} ${figure(Math.abs(effect), 2)} nats${between}${of}.`,
+      `Without it the answer ${effect < 0 ? "gains" : "loses"} ${figure(Math.abs(effect), 2)} nats${over(payload)}${between}${of}.`,
     );
   }
   if (q !== null)

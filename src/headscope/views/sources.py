@@ -71,7 +71,7 @@ class SourcesState(TypedDict):
 
 
 class SourcesPayload(TypedDict):
-    """Which part of a prompt made an `answer` of these words: `says` what figures allow to say, `maps` opens heads."""
+    """Which part of a prompt made an `answer` (words), or that rather than `against`: `says` what figures say."""
 
     kind: Literal["sources"]
     version: Literal[1]
@@ -79,6 +79,7 @@ class SourcesPayload(TypedDict):
     model: str
     prompt: str
     answer: list[str]
+    against: str
     origin: Literal["given", "wrote", "said"]
     spans: list[SourceInfo]
     statements: list[StatementInfo]

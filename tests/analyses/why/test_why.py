@@ -11,6 +11,7 @@ import transformers
 
 import headscope as hs
 from headscope.analyses.why import statistics
+from headscope.errors import InputError
 from headscope.measures.dataset import description
 from tests.helpers.small_models import save_llama, sharpen, sizes, small_roberta
 from tests.helpers.small_tokenizers import byte_level
@@ -258,3 +259,83 @@ def test_masking_within_an_edit(writer: Any) -> None:
     start = len(writer.encode(TEXT))
     sure = sum(float(logits[at - 1, ids[0, at]]) for at in range(start, ids.shape[1]))
     assert float(edited["log_probability"]) == pytest.approx(sure, abs=1e-3)
+
+
+def _masked_by_hand(model: Any, ids: list[int], answer: list[int], *spans: tuple[int, int]) -> torch.Tensor:
+    """The log-probability of an answer in one pass with a 4-D mask of its own."""
+    fed = torch.tensor([[*ids, *answer[:-1]]])
+    places = torch.arange(fed.shape[1])
+    hidden = places[:, None] < places
+    for first, end in spans:
+        span = (places >= first) & (places < end)
+        outside = ~span | (places >= len(ids) - 1)
+        hidden = hidden | (outside[:, None] & span & (places[:, None] != places))
+    mask = torch.zeros(hidden.shape).masked_fill(hidden, torch.finfo(torch.float32).min)
+    with torch.no_grad():
+        logits = model.module(input_ids=fed, attention_mask=mask[None, None], use_cache=False).logits
+    return logits[0, -len(answer) :].log_softmax(-1)[range(len(answer)), answer].sum()
+
+
+def test_why_this_rather_than_that_is_a_difference_of_log_probabilities(writer: Any) -> None:
+    ids = writer.encode(TEXT).ids.tolist()
+    this, that = (_ids(writer, answer) for answer in (" It slept.", " The dog sat down."))
+    found = hs.why(writer, TEXT, this, against=that, delete=True, through=8)
+    spans = [
+        (int(first), int(last) + 1)
+        for first, last in zip(found["first_token"], found["last_token"], strict=True)
+    ]
+
+    def lead(*hidden: tuple[int, int]) -> float:
+        one, other = (_masked_by_hand(writer, ids, answer, *hidden) for answer in (this, that))
+        return float(one - other)
+
+    whole = lead()
+    assert float(found["log_probability"] - found["against_log_probability"]) == pytest.approx(
+        whole, abs=1e-4
+    )
+    for place, span in enumerate(spans):
+        assert float(found["masked"][place]) == pytest.approx(whole - lead(span), abs=1e-4)
+    assert float(found["context"]) == pytest.approx(whole - lead(*spans), abs=1e-4)
+    one, other, together = (found[name].values[0] for name in ("first", "second", "together"))
+    assert float(together) == pytest.approx(whole - lead(spans[one], spans[other]), abs=1e-4)
+    estimates, deleted = (
+        hs.why(writer, TEXT, this, delete=True)[name] - hs.why(writer, TEXT, that, delete=True)[name]
+        for name in ("estimate", "deleted")
+    )
+    np.testing.assert_allclose(found["estimate"], estimates, atol=1e-5)
+    np.testing.assert_allclose(found["estimate_by_head"].sum(("place", "head")), estimates, atol=1e-5)
+    np.testing.assert_allclose(found["deleted"], deleted, atol=1e-4)
+    assert description(found)["through"]["together"] == pytest.approx(float(found["masked"].max()), abs=1e-4)
+    for name in ("p", "q", "masked_low", "masked_high"):
+        assert np.isnan(found[name]).all(), "their level is not simulated"
+    assert statistics.sentences(found)[0].startswith(
+        "“It slept.” rather than “The dog sat down.”: without any of the 5 spans the answer loses "
+    )
+    shown = found.view().payload
+    assert shown["against"] == "The dog sat down."
+
+
+def test_a_class_is_set_against_another() -> None:
+    model = small_roberta(cls=transformers.RobertaForSequenceClassification, num_labels=3)
+    one, other = (hs.why(model, "The cat sat. It ran.", answer) for answer in (0, 2))
+    found = hs.why(model, "The cat sat. It ran.", 0, against=2)
+    np.testing.assert_allclose(found["masked"], one["masked"] - other["masked"], atol=1e-5)
+    with pytest.raises(InputError, match=r"^against: expected a number below 3 or one of "):
+        hs.why(model, "The cat sat. It ran.", 0, against=3)
+
+
+def test_what_an_answer_cannot_be_set_against_is_refused(writer: Any) -> None:
+    cases: list[tuple[str, Any]] = [
+        ("expected another answer than ' It slept.', found the same", {"against": " It slept."}),
+        ("expected the whole answer, found a part", {"against": " The dog.", "part": (0, 3)}),
+    ]
+    for message, options in cases:
+        with pytest.raises(InputError, match=f"^against: {message}"):
+            hs.why(writer, TEXT, " It slept.", **options)
+    logged = hs.Tokens(
+        writer.encode(TEXT).pieces,
+        ids=writer.encode(TEXT).ids,
+        classes={"generated": np.arange(len(writer.encode(TEXT))) > 40},
+    )
+    with pytest.raises(InputError, match="against: expected the answer beside the prompt"):
+        hs.why(writer, logged, against=" The dog.")

@@ -296,6 +296,7 @@ export class Answers {
       model: info.model,
       prompt: tokens.texts.slice(0, predicts === "next" ? at + 1 : undefined).join(""),
       answer: [answer],
+      against: "",
       origin: chosen === best ? "said" : "given",
       spans,
       statements: [{ words: [0, 0], q: spans.map(() => null) }],

@@ -24,6 +24,7 @@ def run(
     prompt: str,
     *,
     answer: str | None = None,
+    against: str | None = None,
     spans: str = "sentence",
     exact: Count | Literal["all"] = 5,
     image: Path | None = None,
@@ -38,10 +39,11 @@ def run(
         prompt: a text; a file of one; or ``.json`` with one object of a conversation, as a line of a data set.
         answer: what is explained, as it follows the prompt (mind the space), or a class; by default what the model
             says.
+        against: another answer: why this rather than that?
         spans: what the prompt is cut into: sentence, line, paragraph, document, message, call (of a tool) and
             its result, tool, part (all of these, beside each other), word, token, image or sound; several, parted by
             commas, from the largest to the smallest.
-        exact: how many spans are masked where there are more than 20; ``all`` for every one.
+        exact: how many of more than 20 spans are masked, or ``all``.
         image: a picture beside the prompt.
         than: of a data set, another model beside it.
     """
@@ -52,7 +54,7 @@ def run(
     from headscope.corpora.prompts import prompts
 
     path, many = _file(prompt)
-    given: AnyDict = {**options, "answer": answer, "image": image, "than": than}
+    given: AnyDict = {**options, "answer": answer, "against": against, "image": image, "than": than}
     taken = signature(context_attribution if many else why).parameters
     for name, value in given.items():
         if value and name not in (*taken, "progress"):

@@ -27,7 +27,7 @@ from headscope.core.audio import Audio
 from headscope.core.heads import Head
 from headscope.core.types import AnyDict, AnyMapping
 from headscope.core.validation import Count, Number, Seed, validated
-from headscope.errors import RefusedError
+from headscope.errors import InputError, RefusedError
 from headscope.measures.dataset import describe
 from headscope.models import Model
 from headscope.models.model import expect_text_alone
@@ -57,6 +57,7 @@ def why(
     tools: Sequence[AnyMapping] | None = None,
     documents: Sequence[AnyMapping] | None = None,
     part: tuple[int, int] | None = None,
+    against: Answer = None,
     position: Number | None = None,
     delete: bool = False,
     through: Number = 0,
@@ -108,6 +109,8 @@ def why(
         tools: tools that a conversation's template writes.
         documents: documents that a conversation's template writes.
         part: characters of the answer, from and to: only these tokens are explained.
+        against: another answer: why this rather than that? Estimates and effects are of the difference of both
+            log-probabilities; it has no p, q and interval. What words and statements lose stays the answer's own.
         position: of a masked language model the token that is hidden, and whose word is the answer, if the text has no
             mask; of a model of labels the token whose label it is.
         delete: also what the answer loses where each of those spans is deleted; positions move then.
@@ -129,7 +132,7 @@ def why(
         sum; over ``(through)`` ``through_masked``. Its table has one row a span; its ``view()`` is the prompt, shaded.
 
     Raises:
-        InputError: no such span or answer.
+        InputError: no such span or answer, or nothing that it could be set against.
         RefusedError: a model that gives no such answer, or attends to the prompt along no one axis.
 
     >>> import transformers
@@ -152,8 +155,24 @@ def why(
         position=position,
         max_new_tokens=max_new_tokens,
     )
+    other = None
+    if against is not None:
+        try:
+            other = ask(
+                model,
+                prompt,
+                against,
+                image=image,
+                audio=audio,
+                tools=tools,
+                documents=documents,
+                position=position,
+            )
+        except InputError as error:
+            raise InputError(str(error).replace("answer:", "against:", 1)) from error
+        expect_another(asked, other)
     sources = cut(asked.prompt, spans, sinks=model.causal)
-    explained = Explained(asked, sources, batch_size)
+    explained = Explained(asked, sources, batch_size, other)
     result = explained.measure(exact, delete=delete, through=through, subsets=subsets, anew=anew, seed=seed)
     meta = {
         "model": described(model, ())["model"],
@@ -164,26 +183,49 @@ def why(
         "joint": explained.top,
         "subsets": subsets,
         "through": explained.through,
-        "passes": round(explained.passes.runs, 2),
+        "passes": round(sum(passes.runs for passes in explained.each), 2),
+        **({} if other is None else {"against": other.text}),
         "command": COMMAND.get(),
     }
     return result.assign(kept(asked, sources)).assign_attrs(describe(meta))
 
 
+def expect_another(asked: AskedPrompt, other: AskedPrompt) -> None:
+    """Refuse what is no other answer to the same prompt."""
+    if asked.targets.tolist() == other.targets.tolist():
+        raise InputError(f"against: expected another answer than {asked.text!r:.60}, found the same")
+    if asked.characters is not None:
+        raise InputError("against: expected the whole answer, found a part of it")
+    ids, others = (one.prompt.tokens.ids for one in (asked, other))
+    if ids is not None and others is not None and ids.tolist() != others.tolist():
+        raise InputError(
+            "against: expected the answer beside the prompt (answer), found it at the prompt's end"
+        )
+
+
 class Explained:
-    """What is measured of one prompt and its answer.
+    """What is measured of one prompt and its answer, or of the difference to another one.
 
     Attributes:
+        each: the passes of the answer, and of the other one.
         top: the spans that are masked together.
         through: the span whose heads are masked, and what the answer loses without all of them, and without others.
     """
 
-    def __init__(self, asked: AskedPrompt, sources: Sequence[Source], batch_size: int) -> None:
-        self.asked, self.sources = asked, sources
-        self.passes = Passes(asked, sources, batch_size)
+    def __init__(
+        self,
+        asked: AskedPrompt,
+        sources: Sequence[Source],
+        batch_size: int,
+        other: AskedPrompt | None = None,
+    ) -> None:
+        self.asked, self.sources, self.other = asked, sources, other
+        self.each = [Passes(one, sources, batch_size) for one in (asked, other) if one is not None]
+        self.passes = self.each[0]
         self.top: list[int] = []
         self.through: AnyDict = {}
         self.slopes: Slopes = Slopes()
+        self.other_slopes: Slopes | None = None
         self._words = asked.kind in ("text", "masked")
 
     def measure(
@@ -207,11 +249,12 @@ class Explained:
         statements = self._statements()
         groups = self._groups(statements)
         every = exact == "all" or count <= FEW
-        counted = groups if len(groups) > 1 and not every else asked.part[None]
+        apart = len(groups) > 1 and not every and self.other is None
+        counted = groups if apart else asked.part[None]
         self.slopes = self.passes.slopes(torch.as_tensor(counted.astype(np.float64)))
-        estimates = np.stack(
-            [np.nansum(by_head(self.slopes, number), (0, 1)) for number in range(len(counted))]
-        )
+        if self.other is not None:
+            self.other_slopes = self.each[1].slopes(torch.as_tensor(self.other.part[None].astype(np.float64)))
+        estimates = np.stack([np.nansum(self._by_head(number), (0, 1)) for number in range(len(counted))])
         estimate = estimates.sum(0)
         chosen = list(range(count)) if every else self._chosen(int(exact), estimate, estimates)
         drops = np.full((count, len(asked.targets)), np.nan)
@@ -231,14 +274,19 @@ class Explained:
 
         self.passes.masked([Masked((span,)) for span in chosen], receive)
         figures = self._figures(drops, estimate, p[0])
+        if self.other is not None:
+            figures["masked"][chosen] -= self._totals(1, [Masked((span,)) for span in chosen])
+            for name in ("masked_low", "masked_high", "p", "q"):
+                figures[name][:] = np.nan
         effects = figures["masked"]
         self.top = self._apart(effects, estimate)
         if delete:
             for span in chosen:
-                figures["deleted"][span] = float(
-                    (self.slopes.log_p - self.passes.deleted([span]))[torch.as_tensor(asked.part)].sum()
-                )
-        heads = by_head(self.slopes)
+                lost = [
+                    self._total(number, passes.deleted([span])) for number, passes in enumerate(self.each)
+                ]
+                figures["deleted"][span] = lost[0] - sum(lost[1:])
+        heads = self._by_head()
         variables: AnyDict = {
             **{name: ("span", values) for name, values in figures.items()},
             **self._together(effects),
@@ -257,7 +305,9 @@ class Explained:
             "statement_q": (("statement", "span"), statistics.adjusted(p[1:])),
             **self._heads(through, seed),
         }
-        if len(counted) == len(groups):
+        if self.other_slopes is not None:
+            variables["against_log_probability"] = float(self.other_slopes.log_p.sum())
+        elif len(counted) == len(groups):
             variables["statement_estimate"] = (("statement", "span"), estimates)
         places = [np.flatnonzero(source.tokens) for source in self.sources]
         coords: AnyDict = {
@@ -312,6 +362,11 @@ class Explained:
             chosen |= {*np.argsort(-one, kind="stable")[:2].tolist()}
         return sorted(chosen)
 
+    def _by_head(self, statement: int | None = None) -> Floats:
+        """Estimates of the answer, less those of the other one."""
+        made = by_head(self.slopes, statement)
+        return made if self.other_slopes is None else made - by_head(self.other_slopes)
+
     def _lost(self, scores: Tensor) -> Floats:
         """What each of the answer's tokens loses, ``[row token]``."""
         return doubles(self.slopes.log_p - self.asked.log_p(scores))
@@ -347,14 +402,25 @@ class Explained:
 
     def _drops(self, every: Sequence[Masked]) -> list[float]:
         """What the answer loses by each."""
-        lost = [0.0] * len(every)
+        lost = [self._totals(number, every) for number in range(len(self.each))]
+        return (lost[0] - sum(lost[1:])).tolist()
+
+    def _totals(self, number: int, every: Sequence[Masked]) -> Floats:
+        """What one of both answers loses by each."""
+        passes, lost = self.each[number], np.zeros(len(every))
 
         def receive(rows: Sequence[int], scores: Tensor) -> None:
-            for row, one in zip(rows, self._lost(scores), strict=True):
-                lost[row] = float(one[self.asked.part].sum())
+            for row, one in zip(rows, passes.asked.log_p(scores), strict=True):
+                lost[row] = self._total(number, one)
 
-        self.passes.masked(every, receive)
+        passes.masked(every, receive)
         return lost
+
+    def _total(self, number: int, log_p: Tensor) -> float:
+        """How much less likely one of both answers is, by the log-probability of its tokens."""
+        before = (self.slopes, self.other_slopes)[number]
+        assert before is not None
+        return float(doubles(before.log_p - log_p)[self.each[number].asked.part].sum())
 
     def _together(self, effects: Floats) -> AnyDict:
         """What all spans there are lose together, the first of them, and each two of these."""
@@ -388,7 +454,7 @@ class Explained:
         if not count or not self.top:
             return {}
         span, places = self.top[0], self.slopes.places
-        values = by_head(self.slopes)[:, :, span]
+        values = self._by_head()[:, :, span]
         there: list[tuple[int, int]] = [(at, head) for at, head in np.argwhere(np.isfinite(values)).tolist()]
         order = sorted(there, key=lambda spot: -abs(values[spot]))[:count]
         others = [spot for spot in there if spot not in order]

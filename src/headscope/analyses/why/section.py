@@ -38,7 +38,12 @@ def section(result: xr.Dataset, *, cite: object = None, level: float = 0.05) -> 
         for row in heads.itertuples()
     )
     lines: list[str | Block] = [
-        f"answer ({origin}): {about['answer'].strip()!r}, log-probability {fixed(float(result['log_probability']), 2)}",
+        f"answer ({origin}): {about['answer'].strip()!r}, log-probability {fixed(float(result['log_probability']), 2)}"
+        + (
+            f"; against {about['against'].strip()!r}, {fixed(float(result['against_log_probability']), 2)}"
+            if "against" in about
+            else ""
+        ),
         *rows_of(rows.assign(text=[beginning(text, 60) for text in rows["text"]]), of="why", dropped=hidden),
         COLUMNS,
         *statistics.sentences(result),

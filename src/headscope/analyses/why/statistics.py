@@ -268,9 +268,16 @@ def sentences(result: xr.Dataset) -> list[str]:
     count, top = result.sizes["span"], len(about["joint"])
     every = "the one span" if count == 1 else f"any of the {count} spans"
     lines = [f"the answer loses {fixed(context, 2)} nats without {every}"]
+    if "against" in about:
+        this, that = (f"“{beginning(about[name].strip(), 40)}”" for name in ("answer", "against"))
+        lines[0] = (
+            f"{this} rather than {that}: without {every} the answer loses {fixed(context, 2)} nats against the other"
+        )
     if top > 1:
         lines[0] += f", {fixed(joint, 2)} without the first {top} together"
-    if max(joint, context) < MATTERS:
+    if "against" in about:
+        lines.append("a difference has no p, q and interval: their level was not simulated")
+    elif max(joint, context) < MATTERS:
         lines.append(
             "no part of the prompt matters much: without it the answer stays at least half as likely"
         )
@@ -294,7 +301,7 @@ def sentences(result: xr.Dataset) -> list[str]:
     more = "" if masked.all() else "; exact=all masks every span, subsets=32 random halves of them"
     lines.append(f"estimates beside masking: {trust}{more}")
     written = int(np.isfinite(result["drop"].values).any(0).sum())
-    if written > 1 and np.isnan(result["masked_low"].values).all():
+    if written > 1 and "against" not in about and np.isnan(result["masked_low"].values).all():
         lines.append(
             f"effects have no interval over {written} tokens: one needs {TOKENS}, of which {CARRY} become half as "
             "likely, or twice"

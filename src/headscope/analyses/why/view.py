@@ -180,6 +180,7 @@ def payload_of(dataset: xr.Dataset, state: SourcesState) -> SourcesPayload:
         model=name,
         prompt=about["prompt"],
         answer=["".join(written[start:end]) for start, end in pairwise([*starts, len(written)])],
+        against=about.get("against", "").strip(),
         origin="given" if not about["generated"] else "wrote" if about["kind"] == "text" else "said",
         spans=spans,
         statements=statements,
