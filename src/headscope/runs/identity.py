@@ -59,15 +59,15 @@ def read_with(model: Model) -> AnyDict:
         tokens = model.encode(model.sample())
         text = np.flatnonzero(~tokens.mask("special"))
         around = [list(tokens.pieces[: text[0]]), list(tokens.pieces[text[-1] + 1 :])]
-    found: dict[str, str] = {}
+    made: dict[str, str] = {}
     for reader in filter(None, (tokenizer, model.image_processor, model.feature_extractor)):
         with tempfile.TemporaryDirectory() as folder:
             reader.save_pretrained(folder)
             for file in sorted(Path(folder).rglob("*")):
                 if file.is_file():
-                    found[file.name] = hashlib.sha256(file.read_bytes()).hexdigest()
+                    made[file.name] = hashlib.sha256(file.read_bytes()).hexdigest()
     written = None if not template else hashlib.sha256(_sorted({"template": template}).encode()).hexdigest()
-    return {"template": written, "special": around, "files": found}
+    return {"template": written, "special": around, "files": made}
 
 
 @lru_cache(maxsize=4)

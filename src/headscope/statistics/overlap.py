@@ -103,7 +103,7 @@ def overlaps(
     first = halvings(documents, draws, seed)
     best = [highest(*one, half, max(tops), signed) for one, half in zip(lists, (first, ~first), strict=True)]
     heads = lists[0][0].shape[1]
-    found: list[Overlap | None] = []
+    made: list[Overlap | None] = []
     for top in tops:
         one, other = (members(ranked[:, :top], heads) for ranked in best)
         shares = (one & other).sum(1) / top
@@ -113,8 +113,8 @@ def overlaps(
         odds = (1 - share) / max(share, 1e-9) * ALIKE / (1 - ALIKE)
         needed = documents / 2 * max(odds, 1.0) ** 2
         ends = max(0.0, share - wide), min(1.0, share + wide)
-        found.append(Overlap(top, share, *ends, top / there, documents, needed))
-    return found
+        made.append(Overlap(top, share, *ends, top / there, documents, needed))
+    return made
 
 
 def halvings(documents: int, draws: int = HALVINGS, seed: int = 0) -> Bools:

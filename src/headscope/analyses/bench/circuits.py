@@ -41,7 +41,7 @@ AT_ONCE = 32
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
+class CircuitInputs:
     """Pairs of prompts of one length."""
 
     model: Model
@@ -75,19 +75,19 @@ class Batch:
         return -scores.sum(0).double().cpu().numpy()
 
 
-def batches(model: Model, pairs: Sequence[Pair], most: int = AT_ONCE) -> list[Batch]:
+def batches(model: Model, pairs: Sequence[Pair], most: int = AT_ONCE) -> list[CircuitInputs]:
     """The pairs in batches of one length."""
     lengths: defaultdict[tuple[int, int], list[Pair]] = defaultdict(list)
     for pair in pairs:
         lengths[len(pair.clean), pair.place].append(pair)
     return [
-        Batch(model, some[start : start + most])
+        CircuitInputs(model, some[start : start + most])
         for some in lengths.values()
         for start in range(0, len(some), most)
     ]
 
 
-def graph_of(model: Model, some: Sequence[Batch]) -> Graph:
+def graph_of(model: Model, some: Sequence[CircuitInputs]) -> Graph:
     """The graph of a model that reads these pairs."""
     first = some[0].ready(True)
     return Graph(model, Outputs(model, first), first)
@@ -146,7 +146,7 @@ def _tokens(ids: Ints) -> Tokens:
     return Tokens([str(number) for number in ids], ids=ids)
 
 
-def found(one: Known, seed: int) -> dict[str, tuple[float, float]]:
+def scored(one: Known, seed: int) -> dict[str, tuple[float, float]]:
     """Of each way the area under the ROC curve of edges, and the precision of as many heads as the circuit has."""
     some = batches(one.model, one.pairs)
     graph = graph_of(one.model, some)
@@ -155,17 +155,17 @@ def found(one: Known, seed: int) -> dict[str, tuple[float, float]]:
     circuit = {(named.get(writer, writer), reader) for writer, reader in one.edges}
     true = np.array([[(writer, reader) in circuit for reader in graph.readers] for writer in graph.writers])
     heads = [place for place, name in enumerate(graph.writers) if name.startswith("L")]
-    told: dict[str, tuple[float, float]] = {}
+    scores_by_way: dict[str, tuple[float, float]] = {}
     for way in WAYS:
         scores, of_heads = _scores(way, graph, some, seed)
         if of_heads is None:
             of_heads = np.where(there, scores, 0.0).max(1)[heads]
         in_circuit = np.asarray(true.any(axis=1), np.bool_)
-        told[way] = area(scores[there], true[there]), precision(of_heads, in_circuit[heads])
-    return told
+        scores_by_way[way] = area(scores[there], true[there]), precision(of_heads, in_circuit[heads])
+    return scores_by_way
 
 
-def _scores(way: str, graph: Graph, some: Sequence[Batch], seed: int) -> tuple[Floats, Floats | None]:
+def _scores(way: str, graph: Graph, some: Sequence[CircuitInputs], seed: int) -> tuple[Floats, Floats | None]:
     """How much a way makes of each edge ``[writer reader]``; and of each head, where that is not by its edges."""
     if way == "path patching":
         return np.abs(_alone(graph, some)), None
@@ -184,7 +184,7 @@ def _scores(way: str, graph: Graph, some: Sequence[Batch], seed: int) -> tuple[F
     return likely[:-1, None] * likely[None, 1:], looked
 
 
-def _alone(graph: Graph, some: Sequence[Batch]) -> Floats:
+def _alone(graph: Graph, some: Sequence[CircuitInputs]) -> Floats:
     """What is lost where one edge alone hands on what it does in the corrupted run, run for run."""
     places = np.nonzero(graph.edges.cpu().numpy())
     keep = [graph.edges.clone() for _ in range(1 + len(places[0]))]
@@ -196,7 +196,7 @@ def _alone(graph: Graph, some: Sequence[Batch]) -> Floats:
     return lost
 
 
-def _read(graph: Graph, some: Sequence[Batch]) -> Floats:
+def _read(graph: Graph, some: Sequence[CircuitInputs]) -> Floats:
     """Of whom heads read what they look by, and who writes the answer's logit; MLPs are not asked."""
     texts = [pair.clean for one in some for pair in one.pairs]
     scores = np.zeros(graph.edges.shape)
@@ -244,11 +244,13 @@ def precision(scores: Floats, true: Bools) -> float:
 
 def circuits_rows(_: Any, *, seed: int, limit: int | None) -> Iterator[AnyMapping]:
     """The rows of the table ``circuits``."""
-    every = [(one.made, found(one, seed + number)) for number, one in enumerate(known(limit))]
+    every = [(one.made, scored(one, seed + number)) for number, one in enumerate(known(limit))]
     for what, of in enumerate(("edges", "heads")):
         for way in WAYS:
             for made in ("compiled", "trained", "both"):
-                if values := [told[way][what] for how, told in every if made in (how, "both")]:
+                if values := [
+                    scores_by_way[way][what] for how, scores_by_way in every if made in (how, "both")
+                ]:
                     yield {"data": of, "model": made, "system": way, **mean_of(np.array(values))}
 
 
@@ -358,7 +360,7 @@ def faithfulness_rows(
             yield {"system": f"{name}, {way}", **integrated(parts, distance=name == "CMD"), "n": len(parts)}
 
 
-def few(graph: Graph, some: Sequence[Batch]) -> Iterator[Batch]:
+def few(graph: Graph, some: Sequence[CircuitInputs]) -> Iterator[CircuitInputs]:
     """The batches in parts whose edges are computed at once."""
     for one in some:
         yield from batches(one.model, one.pairs, graph.at_once(len(one.pairs[0].clean)))

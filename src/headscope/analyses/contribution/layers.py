@@ -70,9 +70,9 @@ def value_zeroing(
     blocks = {
         numbers[pile, number]: block for block, pile, number in reader.layers if (pile, number) in numbers
     }
-    whole = _streams(model, ready, blocks)
-    count = next(iter(whole.values())).shape[1]
-    found = np.zeros((len(blocks), count, count))
+    unchanged = _streams(model, ready, blocks)
+    count = next(iter(unchanged.values())).shape[1]
+    shares = np.zeros((len(blocks), count, count))
     for place, layer in enumerate(sorted(blocks)):
         for start in range(0, count, AT_ONCE):
             keys = range(start, min(start + AT_ONCE, count))
@@ -87,10 +87,10 @@ def value_zeroing(
             rows = {name: value.repeat(len(keys), *[1] * (value.ndim - 1)) for name, value in ready.items()}
             with edit(model, zeroed):
                 stream = _streams(model, rows, {layer: blocks[layer]})[layer].double()
-            near = torch.cosine_similarity(stream, whole[layer].double(), -1)
-            found[place][:, [*keys]] = (1 - near).clamp(min=0).T.cpu().numpy()
-    total = found.sum(-1, keepdims=True)
-    return found / np.where(total > 0, total, 1.0)
+            near = torch.cosine_similarity(stream, unchanged[layer].double(), -1)
+            shares[place][:, [*keys]] = (1 - near).clamp(min=0).T.cpu().numpy()
+    total = shares.sum(-1, keepdims=True)
+    return shares / np.where(total > 0, total, 1.0)
 
 
 @validated
@@ -132,12 +132,12 @@ def logit_lens(
         hooks.on_exit(layers[-1][0], lambda _: torch.cat([streams[number] for _, _, number in layers]))
         logits = output_of(model, rows).logits[:, position].double().cpu()
     number = int(logits[-1].argmax()) if token is None else token_id(model, token)
-    own = logits[:, number]
+    chosen = logits[:, number]
     return pd.DataFrame({
         "layer": [number for _, _, number in layers],
         "token": shown_piece(model.tokenizer, number),
-        "logit": own.numpy(),
+        "logit": chosen.numpy(),
         "probability": logits.softmax(-1)[:, number].numpy(),
-        "rank": 1 + (logits > own[:, None]).sum(-1).numpy(),
+        "rank": 1 + (logits > chosen[:, None]).sum(-1).numpy(),
         "top": [shown_piece(model.tokenizer, int(one)) for one in logits.argmax(-1)],
     })  # fmt: skip

@@ -133,9 +133,9 @@ class Halves:
 
     def _hold(self, name: str, s: Floats, n: Floats, result: xr.Dataset) -> None:
         """Keep how far a list holds, and which of its heads do."""
-        found = self.overlaps[name] = overlap(s, n, seed=self.seed)
-        if found is not None:
-            shares = stays(s, n, resamplings(len(s), seed=self.seed), [found.top])[0]
+        shared = self.overlaps[name] = overlap(s, n, seed=self.seed)
+        if shared is not None:
+            shares = stays(s, n, resamplings(len(s), seed=self.seed), [shared.top])[0]
             heads = [
                 Head(layer, head)
                 for layer in result["layer"].values.tolist()
@@ -302,8 +302,8 @@ def promoting(wrote: xr.Dataset) -> xr.Dataset:
     return wrote.assign({f"copying_{name}": (("layer", "head"), values) for name, values in figures.items()})
 
 
-def _placeless(told: AnyMapping) -> AnyDict:
-    return {name: placeless(one) if isinstance(one, str) else one for name, one in told.items()}
+def _placeless(record: AnyMapping) -> AnyDict:
+    return {name: placeless(one) if isinstance(one, str) else one for name, one in record.items()}
 
 
 def placeless(text: str) -> str:

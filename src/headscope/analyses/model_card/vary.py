@@ -45,18 +45,20 @@ def vary(
     """By what is varied and by list: what the highest heads share with the model's as it is, by chance, and which they
     are; or why that is not told. Lists are those of roles on the corpus and of retrieval."""
     plain = _scores(model, corpus, lists, seed, limit)
-    told: dict[str, AnyDict] = {}
+    varied: dict[str, AnyDict] = {}
     for name in names:
-        told[name] = {}
+        varied[name] = {}
         try:
             with _other(model, name) as other:
-                found = _scores(other, corpus, lists, seed, limit, name)
+                other_scores = _scores(other, corpus, lists, seed, limit, name)
         except HeadscopeError as error:
-            told[name] = dict.fromkeys(plain, str(error))
+            varied[name] = dict.fromkeys(plain, str(error))
             continue
         for of, scores in plain.items():
-            told[name][of] = _shared(scores, found[of]) if of in found else _NOT[name == "cache"]
-    return told
+            varied[name][of] = (
+                _shared(scores, other_scores[of]) if of in other_scores else _NOT[name == "cache"]
+            )
+    return varied
 
 
 _NOT = ("there is no such list", "no cache: it is read in one pass")
@@ -179,20 +181,20 @@ def _around(tokenizer: Any, before: Sequence[int], after: Sequence[int]) -> Any:
 def varied_lines(card: AnyMapping) -> list[str]:
     """A table: a row a list, what its highest heads share under each variation, in halves of other documents, and by
     chance; then, once each, why figures are missing."""
-    told, lists = card.get("varied", {}), card["lists"]
-    names = dict.fromkeys(name for one in told.values() for name in one)
-    rows = [["list", *told, "other documents", "chance"]] if names else []
+    varied, lists = card.get("varied", {}), card["lists"]
+    names = dict.fromkeys(name for one in varied.values() for name in one)
+    rows = [["list", *varied, "other documents", "chance"]] if names else []
     whys: dict[str, None] = {}
     for name in names:
         cells = [name]
-        for by, one in told.items():
-            found = one.get(name, "")
-            if isinstance(found, str):
-                whys[f"{by}: {found}"] = None
-            cells.append("–" if isinstance(found, str) else f"{found['share']:.2f}")
+        for by, one in varied.items():
+            moved = one.get(name, "")
+            if isinstance(moved, str):
+                whys[f"{by}: {moved}"] = None
+            cells.append("–" if isinstance(moved, str) else f"{moved['share']:.2f}")
         stability = lists[name]["stability"]
         cells.append("–" if isinstance(stability, str) else f"{stability['share']:.2f}")
-        known = [one[name]["chance"] for one in told.values() if not isinstance(one.get(name, ""), str)]
+        known = [one[name]["chance"] for one in varied.values() if not isinstance(one.get(name, ""), str)]
         rows.append([*cells, f"{known[0]:.2f}" if known else "–"])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]

@@ -124,12 +124,12 @@ def _stable(
         drawn["groups"] = resamplings(len(s), groups, DRAWS)
     shares = {name: stays(s, ones, times, sizes, signed=False) for name, times in drawn.items()}
     tried = [s, *(given[f"handed {steps}"][:, there.ravel()] for steps in OTHER_STEPS)]
-    whole = np.ones((1, len(s)), np.bool_)
-    shares["steps"] = np.mean([stays(one, ones, whole, sizes, signed=False) for one in tried], 0)
+    all_pairs = np.ones((1, len(s)), np.bool_)
+    shares["steps"] = np.mean([stays(one, ones, all_pairs, sizes, signed=False) for one in tried], 0)
     every = np.zeros((len(shares), len(sizes), *there.shape), np.float32)
     every[:, :, there] = np.stack([*shares.values()])
-    found = overlaps((s, ones), sizes, signed=False, draws=DRAWS)
-    jaccard = np.array([[np.nan] * 4 if one is None else one.jaccard() for one in found]).T
+    shared = overlaps((s, ones), sizes, signed=False, draws=DRAWS)
+    jaccard = np.array([[np.nan] * 4 if one is None else one.jaccard() for one in shared]).T
     names = [f"jaccard{end}" for end in ("", "_low", "_high", "_chance")]
     variables: AnyDict = {name: ("size", values) for name, values in zip(names, jaccard, strict=True)}
     variables["stays"] = ("draw", "size", "writer", "reader"), every

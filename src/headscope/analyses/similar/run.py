@@ -235,8 +235,8 @@ def _heads(pairs: Sequence[TextPair], count: int) -> dict[str, Any]:
             near = pair.near if side == 0 else pair.near.T
             unit = int(np.abs(near[0, 0] - near[1:, 0]).argmax())
             other = pair.sides[1 - side].vectors[0]
-            found = carriers(reader.embedder, one.prompt, one.units[unit], other, reader.prompt_length, count)
-            rows += [(number, "ab"[side], unit, *head) for head in found]
+            heads = carriers(reader.embedder, one.prompt, one.units[unit], other, reader.prompt_length, count)
+            rows += [(number, "ab"[side], unit, *head) for head in heads]
     return {
         f"through_{name}": ("through", [*values])
         for name, values in zip(THROUGH, zip(*rows, strict=True), strict=True)

@@ -183,7 +183,7 @@ def why(
         "joint": explained.top,
         "subsets": subsets,
         "through": explained.through,
-        "passes": round(sum(passes.runs for passes in explained.each), 2),
+        "passes": round(sum(passes.runs for passes in explained.both), 2),
         **({} if other is None else {"against": other.text}),
         "command": COMMAND.get(),
     }
@@ -220,8 +220,8 @@ class Explained:
         other: AskedPrompt | None = None,
     ) -> None:
         self.asked, self.sources, self.other = asked, sources, other
-        self.each = [Passes(one, sources, batch_size) for one in (asked, other) if one is not None]
-        self.passes = self.each[0]
+        self.both = [Passes(one, sources, batch_size) for one in (asked, other) if one is not None]
+        self.passes = self.both[0]
         self.top: list[int] = []
         self.through: AnyDict = {}
         self.slopes: Slopes = Slopes()
@@ -253,7 +253,7 @@ class Explained:
         counted = groups if apart else asked.part[None]
         self.slopes = self.passes.slopes(torch.as_tensor(counted.astype(np.float64)))
         if self.other is not None:
-            self.other_slopes = self.each[1].slopes(torch.as_tensor(self.other.part[None].astype(np.float64)))
+            self.other_slopes = self.both[1].slopes(torch.as_tensor(self.other.part[None].astype(np.float64)))
         estimates = np.stack([np.nansum(self._by_head(number), (0, 1)) for number in range(len(counted))])
         estimate = estimates.sum(0)
         chosen = list(range(count)) if every else self._chosen(int(exact), estimate, estimates)
@@ -283,7 +283,7 @@ class Explained:
         if delete:
             for span in chosen:
                 lost = [
-                    self._total(number, passes.deleted([span])) for number, passes in enumerate(self.each)
+                    self._total(number, passes.deleted([span])) for number, passes in enumerate(self.both)
                 ]
                 figures["deleted"][span] = lost[0] - sum(lost[1:])
         heads = self._by_head()
@@ -402,12 +402,12 @@ class Explained:
 
     def _drops(self, every: Sequence[Masked]) -> list[float]:
         """What the answer loses by each."""
-        lost = [self._totals(number, every) for number in range(len(self.each))]
+        lost = [self._totals(number, every) for number in range(len(self.both))]
         return (lost[0] - sum(lost[1:])).tolist()
 
     def _totals(self, number: int, every: Sequence[Masked]) -> Floats:
         """What one of both answers loses by each."""
-        passes, lost = self.each[number], np.zeros(len(every))
+        passes, lost = self.both[number], np.zeros(len(every))
 
         def receive(rows: Sequence[int], scores: Tensor) -> None:
             for row, one in zip(rows, passes.asked.log_p(scores), strict=True):
@@ -420,7 +420,7 @@ class Explained:
         """How much less likely one of both answers is, by the log-probability of its tokens."""
         before = (self.slopes, self.other_slopes)[number]
         assert before is not None
-        return float(doubles(before.log_p - log_p)[self.each[number].asked.part].sum())
+        return float(doubles(before.log_p - log_p)[self.both[number].asked.part].sum())
 
     def _together(self, effects: Floats) -> AnyDict:
         """What all spans there are lose together, the first of them, and each two of these."""

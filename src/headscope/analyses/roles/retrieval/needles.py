@@ -179,11 +179,11 @@ def _needle(
     length: int,
     depth: float,
     draw: np.random.Generator,
-    said: _Said,
+    stated: _Said,
     beyond: int,
     chat: bool,
 ) -> Needle:
-    needle, question = said.needle, f"\n{said.question} {said.answer}"
+    needle, question = stated.needle, f"\n{stated.question} {stated.answer}"
     room = length - len(model.encode(needle + question))
     if room < 1:
         raise InputError(f"lengths: expected more tokens than needle and question have, found {length}")
@@ -200,11 +200,11 @@ def _needle(
     if beyond:  # so many words, from the end, have that many tokens
         behind = _many(model, words[::-1], beyond)
         latest = 0 if behind is None else max(many - behind - 1, 0)
-    at = max(round(depth * latest), int(needle.startswith(said.answer)))  # a text's first word has no space
+    at = max(round(depth * latest), int(needle.startswith(stated.answer)))  # a text's first word has no space
     before, after = " ".join(words[:at]), " ".join(words[at:])
     head = f"{before} {needle}".strip()
     if chat:
-        asked = f"{head} {after}".rstrip() + f"\n{said.asked}"
+        asked = f"{head} {after}".rstrip() + f"\n{stated.asked}"
         messages = [{"role": "user", "content": asked}, {"role": "assistant", "content": question.strip()}]
         tokens = model.chat(messages)
         user, assistant = Rendered(model.tokenizer, messages).spans
@@ -213,28 +213,28 @@ def _needle(
         text = f"{head} {after}{question}".lstrip()
         tokens, begin, end = model.encode(text), 0, len(text)
     stop = begin + len(head)
-    first = stop - len(needle) + needle.rfind(said.answer)
-    answer = _places(tokens, end - len(said.answer), end)
-    copied = said.answer in needle
-    inside = _places(tokens, first, first + len(said.answer)) if copied else [-1] * len(answer)
+    first = stop - len(needle) + needle.rfind(stated.answer)
+    answer = _places(tokens, end - len(stated.answer), end)
+    copied = stated.answer in needle
+    inside = _places(tokens, first, first + len(stated.answer)) if copied else [-1] * len(answer)
     if (
         tokens.ids is None
         or not answer
         or (copied and tokens.ids[inside].tolist() != tokens.ids[answer].tolist())
     ):
         raise RefusedError(
-            f"{model.name}: expected a tokenizer that says where its pieces stand and reads {said.answer!r} alike in "
+            f"{model.name}: expected a tokenizer that says where its pieces stand and reads {stated.answer!r} alike in "
             f"the text and at its end, found {[tokens.pieces[place] for place in inside]} and "
             f"{[tokens.pieces[place] for place in answer]}"
         )
     sentence = _places(tokens, stop - len(needle), stop) if needle else []
-    first_ids = [int(tokens.ids[answer[0]]), *(_first(model, said, one) for one in said.among)]
-    return Needle(tokens, inside, answer, sentence, [*dict.fromkeys(first_ids)] if said.among else [])
+    first_ids = [int(tokens.ids[answer[0]]), *(_first(model, stated, one) for one in stated.among)]
+    return Needle(tokens, inside, answer, sentence, [*dict.fromkeys(first_ids)] if stated.among else [])
 
 
-def _first(model: Model, said: _Said, answer: str) -> int:
+def _first(model: Model, stated: _Said, answer: str) -> int:
     """The first token of an answer behind the question."""
-    tokens, start = model.encode(f"{said.question} {answer}"), len(said.question) + 1
+    tokens, start = model.encode(f"{stated.question} {answer}"), len(stated.question) + 1
     assert tokens.ids is not None
     return int(tokens.ids[_places(tokens, start, start + len(answer))[0]])
 

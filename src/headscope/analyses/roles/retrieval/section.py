@@ -105,8 +105,8 @@ class Retrieval(Section):
         """Which heads surely retrieve, and how many answers are right without them."""
         rows: Any = table(self.result)
         sure = rows[rows["q"] <= LEVEL]
-        told = "written" in self.result and int(self.result["produced"]) > 0
-        lists: list[list[Part]] = [[text(_two_lists(self.result))]] if told else []
+        has_written = "written" in self.result and int(self.result["produced"]) > 0
+        lists: list[list[Part]] = [[text(_two_lists(self.result))]] if has_written else []
         if sure.empty:
             return lists
         names: list[Part] = []

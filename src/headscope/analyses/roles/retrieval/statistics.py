@@ -144,10 +144,10 @@ def writing(hits: Floats, written: Floats, counts: Floats, seed: int) -> AnyDict
     shape = written.shape[1:]
     flat = written.reshape(len(written), -1)
     there = np.isfinite(flat[0])
-    found, p = effects(flat[:, there], counts), np.full(len(there), np.nan)
-    p[there] = p_values(found, chance(found.value), len(counts), told_apart(counts))
+    by_head, p = effects(flat[:, there], counts), np.full(len(there), np.nan)
+    p[there] = p_values(by_head, chance(by_head.value), len(counts), told_apart(counts))
     figures = {name: np.full(len(there), np.nan) for name in ("written", "written_low", "written_high")}
-    for name, values in found.named("written").items():
+    for name, values in by_head.named("written").items():
         figures[name][there] = values
     figures |= {"written_p": p, "written_q": false_discovery(p)}
     both = [(one.reshape(flat.shape), np.repeat(counts[:, None], len(there), 1)) for one in (hits, written)]
