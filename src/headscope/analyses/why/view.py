@@ -196,7 +196,7 @@ def payload_of(dataset: xr.Dataset, state: SourcesState) -> SourcesPayload:
 def word_starts(texts: Sequence[str]) -> list[int]:
     """The first token of each word of what was written.
 
-    >>> word_starts([" It", " is", " Os", "lo", ".", "", "\n"])
+    >>> word_starts([" It", " is", " Os", "lo", ".", ""])
     [0, 1, 2, 4]
     """
     starts, word, first = [0], "", 0
