@@ -30,8 +30,8 @@ def bench(
 
     Args:
         name: of the table: aer (word alignment), timing (of spoken words), contacts (of proteins), uuas (of trees),
-            retrieval, induction, faithfulness (CPR and CMD of circuits), or circuits (of twenty small models whose
-            circuit is known).
+            cite (of sources), retrieval, induction, faithfulness (CPR and CMD of circuits), or circuits (of twenty
+            small models whose circuit is known).
         model: hub name, folder or .gguf file; demo or demo-lm; of circuits none.
         files (FILE): what it is measured on; alignments call the first word 1; pairs are as patch takes them or MIB's.
         loading: how the model is loaded.
@@ -56,6 +56,7 @@ def bench(
                 lambda: [corpora.alignments(*paths, base=1)]),
         "timing": (1, "a .jsonl of audio, words and times", lambda: [corpora.spoken(paths[0])]),
         "contacts": (1, "a .jsonl of sequences with links", lambda: [corpora.links(paths)]),
+        "cite": (1, "prompts with sources, or answers with marked stretches", lambda: [corpora.prompts(paths[0])]),
         "uuas": (2, "two treebanks, to train and to score",
                  lambda: [sources.annotated([path]) for path in paths]),
         "faithfulness": (2 if len(paths) == 2 else 1, "pairs, and others to score on",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any, get_args
 
@@ -21,6 +22,7 @@ from headscope.analyses.bench.run import (
     published,
     sentences,
 )
+from headscope.analyses.context_attribution.run import context_attribution
 from headscope.attention.record import AttentionRecord
 from headscope.corpora import Example
 from headscope.errors import InputError
@@ -29,7 +31,7 @@ from tests.helpers.alignment_by_sets import aligned
 from tests.helpers.planted_alignment import PLANTED, planting, recordings
 from tests.helpers.planted_induction import circuit
 from tests.helpers.planted_needles import reader
-from tests.helpers.small_models import small_bert, whisper_parts
+from tests.helpers.small_models import save_llama, small_bert, whisper_parts
 from tests.helpers.small_tokenizers import demo, listed
 from tests.helpers.typed import Typed
 
@@ -83,6 +85,9 @@ def test_hidden_states_align_as_sets_do(small: Model, files: list[Path]) -> None
     error = by_hidden_states(small, corpus)
     assert error.low <= error.aer <= error.high
     assert error.n == 40
+
+
+SIZE = {"hidden_size": 32, "num_hidden_layers": 2, "intermediate_size": 48, "max_position_embeddings": 512}
 
 
 def test_scores_are_added_up_while_that_lowers_the_error_and_possible_pairs_are_no_error() -> None:
@@ -211,6 +216,24 @@ def test_retrieval_of_a_planted_head() -> None:
         planted.module.lm_head.weight.zero_()
     with pytest.raises(InputError, match="the model produced no token of an answer"):
         hs.bench("retrieval", planted, limit=8)
+
+
+def test_sources_are_scored_as_a_data_set_of_prompts_is(tmp_path: Path) -> None:
+    writer = hs.load(save_llama(tmp_path / "small", **SIZE))
+    asked = {"prompt": "The cat sat here. A dog ran.", "source": [0], "marked": [[0, 3]]}
+    rows = [{**asked, "answer": answer} for answer in (" It slept.", " The dog ran.")]
+    (tmp_path / "prompts.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    prompts = hs.corpora.prompts(tmp_path / "prompts.jsonl")
+    figures: Any = hs.table(context_attribution(writer, prompts, exact="all"))
+    values = figures[figures["kind"] == "all"].set_index("figure")["value"]
+    table = hs.bench("cite", writer, [prompts])
+    mine = table[table["source"] == "measured here"].set_index("system")["cite"]
+    systems = {"cited": "cited_f1", "shared words": "lexical_f1", "AUROC of marked stretches": "unsupported"}
+    for system, figure in systems.items():
+        assert mine[system] == pytest.approx(100 * values[figure])
+    assert table["cite"].tolist()[-1] == 66.7
+    with pytest.raises(InputError, match="cite: expected prompts with sources"):
+        hs.bench("cite", writer, [hs.corpora.texts(["The cat sat here."])], limit=1)
 
 
 def test_published_rows_say_where_they_come_from() -> None:

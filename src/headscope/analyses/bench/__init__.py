@@ -4,7 +4,9 @@ from typing import Literal
 
 from headscope.analyses.record import Analysis
 
-Name = Literal["aer", "timing", "contacts", "uuas", "retrieval", "induction", "circuits", "faithfulness"]
+Name = Literal[
+    "aer", "timing", "contacts", "uuas", "retrieval", "induction", "circuits", "faithfulness", "cite"
+]
 """The tables that there are."""
 
 By = Literal["heads", "similar"]

@@ -18,6 +18,7 @@ import xarray as xr
 from headscope.analyses.align.heads import alignment_heads
 from headscope.analyses.bench import By, Name
 from headscope.analyses.bench.circuits import circuits_rows, faithfulness_rows
+from headscope.analyses.context_attribution.run import context_attribution
 from headscope.analyses.links.combine.run import combine_heads
 from headscope.analyses.measure.run import measure
 from headscope.analyses.probes.run import probe
@@ -249,6 +250,9 @@ def bench(
     - ``retrieval``: the best head's score, and the share of heads above .1, in per cent.
     - ``induction``: the best head's share on the token that followed an earlier copy, on repeated random tokens, in per
       cent.
+    - ``cite``: the F1 of the spans that an answer cites and its sources, of HotpotQA's facts or other prompts whose
+      sources are known, beside the spans that share most words with the answer; and of answers with marked stretches
+      (RAGTruth) how often a token of one loses less by its best span than another token, in per cent.
     - ``circuits``: how well edges (area under the ROC curve) and heads (precision of as many as there are) of a circuit
       are found that is known, in twenty small models of the package, ten of them compiled and ten trained: by path
       patching of each edge, EAP-IG, EAP, `reads` and `attribute`, attention to the tokens that differ, and at random.
@@ -261,8 +265,9 @@ def bench(
         name: which table.
         model: from `headscope.load`; of ``circuits`` none.
         corpora: what it is measured on: of ``aer`` and ``contacts`` links, of ``timing`` `headscope.corpora.spoken`, of
-            ``uuas`` a treebank to train on and one to score, of ``faithfulness`` pairs to choose on and to score on,
-            each a list of dictionaries as `headscope.patching` takes them (of one list, halves); of the others none.
+            ``cite`` prompts, of ``uuas`` a treebank to train on and one to score, of ``faithfulness`` pairs to choose
+            on and to score on, each a list of dictionaries as `headscope.patching` takes them (of one list, halves); of
+            the others none.
         data: what to call it.
         seed: of halves, needles, random tokens and probes.
         limit: use at most this many inputs.
@@ -277,7 +282,7 @@ def bench(
     """
     tables: dict[Name, tuple[int, Callable[..., Made]]] = {
         "aer": (1, _aer), "timing": (1, _timing), "contacts": (1, _contacts), "uuas": (2, _uuas),
-        "retrieval": (0, _retrieval), "induction": (0, _induction), "circuits": (0, circuits_rows),
+        "cite": (1, _cite), "retrieval": (0, _retrieval), "induction": (0, _induction), "circuits": (0, circuits_rows),
         "faithfulness": (len(corpora) if len(corpora) == 2 else 1, faithfulness_rows),
     }  # fmt: skip
     count, make = tables[name]
@@ -374,6 +379,24 @@ def _uuas(model: Model, train: Source, dev: Source, *, seed: int, limit: int | N
     for row in rows.to_dict("records"):
         if row["probe"] in ("structural", "attention"):
             yield {"system": row["probe"], "value": 100 * row["uuas"], "n": row["n"]}
+
+
+def _cite(model: Model, corpus: Source, *, seed: int, limit: int | None) -> Made:
+    rows: Any = table(context_attribution(model, corpus, exact="all", seed=seed, limit=limit))
+    rows = rows[rows["kind"] == "all"].set_index("figure")
+    systems = {"cited_f1": "cited", "lexical_f1": "shared words", "unsupported": "AUROC of marked stretches"}
+    there = [name for name in systems if name in rows.index]
+    if not there:
+        raise InputError("cite: expected prompts with sources, or answers with marked stretches, found none")
+    for name in there:
+        value, low, high = (100 * float(rows.loc[name, part]) for part in ("value", "ci_low", "ci_high"))
+        yield {
+            "system": systems[name],
+            "value": value,
+            "ci_low": low,
+            "ci_high": high,
+            "n": rows.loc[name, "n"],
+        }
 
 
 def _retrieval(model: Model, *, seed: int, limit: int | None) -> Made:
