@@ -36,9 +36,7 @@ class KeyedValues:
 
     def _of(self, key: str, kind: type) -> Any:
         value: Any = self.row.get(key)
-        if not isinstance(value, kind) or (
-            kind is int and value in (True, False) and value.__class__ is bool
-        ):
+        if not isinstance(value, kind) or isinstance(value, bool):
             here = KINDS[type(value)] if key in self.row else keys_of(self.row)
             raise self.fail(f"{self.where}{key!r}: expected {KINDS[kind]}, found {here}")
         return value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import count, groupby
 from pathlib import Path
 from typing import Any
 
@@ -285,24 +285,20 @@ def _tiers(values: Sequence[Any]) -> list[tuple[str, list[tuple[float, float, st
 
 def sequences(lines: Iterable[Line], skip: Skip) -> Made:
     """A name behind ``>`` and its residues; of an alignment (A3M) without gaps, insertions as other residues."""
-    first: Line | None = None
-    parts: list[str] = []
+    names = count()
+    number = 0
 
-    def made(line: Line) -> tuple[Line, AnyDict | CorpusError]:
-        text = re.sub(r"[-.*\s]", "", "".join(parts))
-        if not text:
-            return line, line.error("expected residues behind the name, found none")
-        return line, {"text": text.upper() if not set(text) <= set("acgtunACGTUN") else text, "links": []}
+    def entry(line: Line) -> int:
+        nonlocal number
+        number = next(names) if line.text[:1] == ">" else number
+        return number
 
-    for line in lines:
-        if line.text[:1] == ">":
-            if first is not None:
-                yield made(first)
-            first, parts = line, []
-        elif line.text[:1] not in ";#":
-            parts.append(line.text)
-    if first is not None:
-        yield made(first)
+    for _, group in groupby((line for line in lines if line.text[:1] not in ";#"), entry):
+        first, *others = group
+        text = re.sub(r"[-.*\s]", "", "".join(line.text for line in others))
+        bases = set(text) <= set("acgtunACGTUN")
+        none = first.error("expected residues behind the name, found none")
+        yield first, {"text": text if bases else text.upper()} if text else none
 
 
 def judged(lines: Iterable[Line], skip: Skip) -> Made:
