@@ -413,7 +413,7 @@ def test_a_text_is_shaded_as_soon_as_the_model_is_awake(standalone: Any, page_of
     page.locator(".why summary").click()
     page.get_by_role("button", name="Shade the text").click()
     page.wait_for_selector(".why .sources")
-    page.locator(".why .detail li button").first.click()
+    page.locator(".why .detail td button").first.click()
     page.get_by_role("button", name="Look at it twice as much").click()
     page.wait_for_selector(".changes li")
     assert page.locator(".changes code").inner_text().startswith("all scale >")

@@ -13,11 +13,11 @@ from headscope.analyses.bench.circuits import (
     SHARES,
     batches,
     faithfulness_rows,
-    found,
     graph_of,
     integrated,
     known,
     pairs_of,
+    scored,
 )
 from headscope.errors import InputError
 
@@ -51,7 +51,7 @@ def test_each_model_does_its_task_and_its_circuit_alone_does_too() -> None:
 @pytest.mark.slow
 def test_what_runs_edges_finds_them() -> None:
     for one in known(2):
-        told = found(one, 0)
+        told = scored(one, 0)
         assert told["path patching"][0] > 0.95, one.made
         assert told["EAP-IG"][0] > 0.9
         assert told["random"][0] < 0.8

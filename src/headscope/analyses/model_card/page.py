@@ -212,10 +212,13 @@ def stability(one: AnyMapping) -> str:
     overlap = one["stability"]
     if isinstance(overlap, str):
         return f"Overlap of halves: none, since {overlap}."
+    needed = (
+        f"; about {overlap['needed']:,.0f} documents for .9" if "needed" in overlap else ""
+    )  # older cards say none
     share, low, high, chance = (f"{overlap[of]:.2f}" for of in ("share", "low", "high", "chance"))
     return (
         f"Overlap of the top {overlap['top']} in two halves of {overlap['documents']} documents: {share} "
-        f"(of two other corpora {low} to {high}; chance {chance}); about {overlap['needed']:,.0f} documents for .9."
+        f"(of two other corpora {low} to {high}; chance {chance}){needed}."
     )
 
 
