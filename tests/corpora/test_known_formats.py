@@ -162,7 +162,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def read(kind: str, path: Path) -> tuple[list[Example], str]:
+def read(kind: str, path: Path) -> tuple[list[Any], str]:
     """The examples of a file, and what was said of it."""
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", HeadscopeWarning)
@@ -170,11 +170,11 @@ def read(kind: str, path: Path) -> tuple[list[Example], str]:
     return examples, "\n".join(str(one.message) for one in said)
 
 
-def cut(example: Example) -> list[tuple[str, list[str]]]:
+def cut(example: Any) -> list[tuple[str, list[str]]]:
     """The texts of the ends of its links."""
     text: Any = example.text
     return [
-        (text[link.source.start : link.source.end], [text[span.start : span.end] for span in link.targets])  # type: ignore[union-attr]
+        (text[link.source.start : link.source.end], [text[span.start : span.end] for span in link.targets])
         for link in example.links or ()
     ]
 
@@ -187,7 +187,7 @@ def test_every_format_that_is_read_is_tried(folder: Path) -> None:
 def test_pronouns_with_two_candidates(folder: Path) -> None:
     examples, said = read("links", folder / "gap.tsv")
     assert [cut(one) for one in examples] == [[("she", ["Mira Lind"])], [("his", ["Tom Reis"])], []]
-    candidates = [[span.start for span in one.links[0].candidates] for one in examples[:2]]  # type: ignore[index,union-attr]
+    candidates = [[span.start for span in one.links[0].candidates] for one in examples[:2]]
     assert candidates == [[0, 18], [6, 20]]
     assert (
         "read as pronouns with two candidates (GAP); left out 1 × a pronoun of which neither candidate is right"
@@ -237,18 +237,18 @@ def test_facts_among_sentences(row: dict[str, Any], folder: Path) -> None:
     assert (example.asked["answer"], example.asked["kind"]) == (" Norway", "bridge")
     (linked_,), _ = read("links", folder / "hotpot.json")
     assert cut(linked_) == [(HOTPOT["question"], [sentences[0], sentences[3]])]
-    assert len(linked_.links[0].candidates) == 5  # type: ignore[index,arg-type]
+    assert len(linked_.links[0].candidates) == 5
 
 
 def test_yes_and_no_are_a_kind_of_their_own(folder: Path) -> None:
     (folder / "yes.json").write_text(json.dumps([{**HOTPOT, "answer": "yes"}]))
     (example,), _ = read("prompts", folder / "yes.json")
-    assert example.asked["kind"] == "yes or no"  # type: ignore[index]
+    assert example.asked["kind"] == "yes or no"
 
 
 def test_chains_of_mentions(folder: Path) -> None:
     sentences, _ = read("coreference", folder / "novel.ann")
-    assert [[(one.words[m.start : m.end], m.cluster) for m in one.mentions] for one in sentences] == [  # type: ignore[index,union-attr]
+    assert [[(one.words[m.start : m.end], m.cluster) for m in one.mentions] for one in sentences] == [
         [(["Old", "Mr.", "Venn"], "0")], [(["He"], "0"), (["it"], "1")],
     ]  # fmt: skip
     (folder / "novel.ann").write_text(BRAT + "T10\tthe_ferry-1 19 22;23 28\tthe ferry\n")
@@ -281,7 +281,7 @@ def test_marked_stretches_of_an_answer(folder: Path) -> None:
     assert [example.text[start:end] for start, end in asked["spans"]] == [
         "The mill opened in 1911.",
         "The river is wide.",
-    ]  # type: ignore[index]
+    ]
     assert [asked["answer"][start:end] for start, end in asked["marked"]] == ["forty people"]
     (folder / "source_info.jsonl").unlink()
     with pytest.raises(CorpusError, match=r"source_info\.jsonl: expected the prompts of what was answered"):
