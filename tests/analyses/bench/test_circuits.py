@@ -13,13 +13,14 @@ from headscope.analyses.bench.circuits import (
     SHARES,
     batches,
     faithfulness_rows,
+    fitting,
     graph_of,
     integrated,
     known,
     pairs_of,
     scored,
 )
-from headscope.errors import InputError
+from headscope.errors import HeadscopeWarning, InputError
 
 
 @pytest.mark.slow
@@ -96,6 +97,10 @@ def test_circuits_in_order_of_their_scores_are_more_faithful_than_others() -> No
     assert halves["CMD, EAP-IG"]["value"] < 0.1 < halves["CMD, random"]["value"]
     both = list(faithfulness_rows(one.model, rows, rows[:5], seed=0, limit=None))
     assert {row["n"] for row in both} == {5}
+    with pytest.warns(
+        HeadscopeWarning, match="left out 1 of 3 pairs that do not fit .*; the first: .*tokens that differ"
+    ):
+        assert len(fitting(one.model, [{**rows[0], "wrong": rows[0]["answer"]}, *rows[1:3]])) == 2
 
 
 INDIRECT = {

@@ -24,6 +24,7 @@ from headscope.attention.edges import LOGITS, Graph
 from headscope.attention.load import load
 from headscope.attention.residual import Outputs, written
 from headscope.core.arrays import Bools, Floats, Ints
+from headscope.core.failures import warn
 from headscope.core.tokens import Tokens
 from headscope.core.types import AnyDict, AnyMapping
 from headscope.corpora import Example
@@ -323,6 +324,10 @@ def fitting(model: Model, rows: Sequence[AnyMapping]) -> list[Pair]:
             reason = reason or error
     if not kept:
         raise InputError(f"PAIRS: no pair fits {model.name}; the first: {reason}")
+    if reason is not None:
+        warn(
+            f"left out {len(rows) - len(kept)} of {len(rows)} pairs that do not fit {model.name}; the first: {reason}"
+        )
     return kept
 
 
