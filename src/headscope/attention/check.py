@@ -298,7 +298,8 @@ def _part(
             )
         if not torch.isfinite(weights).all():
             raise RefusedError(f"{where}: weights are not finite")
-        low = 0.0 if record.sinks is not None else 1.0
+        # What sees no key, such as padding, gives no weight.
+        low = record.sight().any(-1).double() * (record.sinks is None)
         error = torch.maximum(low - seen, seen - 1.0).clamp(min=0.0).max().item()
         if error > tolerance:
             raise RefusedError(f"{where}: a row sums to {1 + error:.4g} or so, expected 1")

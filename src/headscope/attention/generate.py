@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 import torch
@@ -60,6 +62,7 @@ def generate(
     audio: Audio | None = None,
     max_new_tokens: Count = 20,
     seed: Seed | None = None,
+    rows: Literal["all", "written"] = "all",
     **options: Any,
 ) -> AttentionMaps | Parts | list[AttentionMaps | Parts]:
     """Let a model write, and see where it looked at each step.
@@ -78,6 +81,8 @@ def generate(
         audio: a sound, for a model such as Whisper that writes what it hears; as `headscope.capture` takes it.
         max_new_tokens: how many tokens to write at most.
         seed: of the random numbers, where `options` ask for sampling.
+        rows: ``written``: only where a token looked as it wrote the next one, so that memory is linear in length. The
+            queries are then the prompt's last token and what was written; all tokens are keys.
         options: for transformers' ``generate``; greedy unless they say otherwise; one beam. Whisper takes ``language``
             and ``task``.
 
@@ -97,7 +102,7 @@ def generate(
             raise InputError(
                 f"text: expected one prompt, or a list of them without image and audio; found {several}"
             )
-        given: AnyDict = {"max_new_tokens": max_new_tokens, "seed": seed, **options}
+        given: AnyDict = {"max_new_tokens": max_new_tokens, "seed": seed, "rows": rows, **options}
         return [_numbered(number, model, prompt, given) for number, prompt in enumerate(text)]
     write: Any = getattr(model.module, "generate", None)
     if write is None or not getattr(model.module, "can_generate", lambda: True)():
@@ -112,15 +117,24 @@ def generate(
     if not options.get("use_cache", True):
         raise InputError("use_cache: attention is stitched from steps that go on, expected True, found False")
     axes, ready = _given(model, cast("Prompt | None", text), image, audio)
+    written = rows == "written"
+    if not written:
+        _expect_room(model, len(axes.get("self", ())) + max_new_tokens - 1)
     records: list[AttentionRecord] = []
 
     def hook(record: AttentionRecord) -> None:
-        record.given = record.weights().detach().clone()
-        records.append(record)
+        if not written or not _reads(record):
+            records.append(_kept(record, slice(-1 if written else 0, None)))
 
     options = {"do_sample": False, **options}
     fed = _Fed(model, records)
-    with torch.no_grad(), seeded(seed), fed.watching(), recording(model.module, hook), running(model, ready):
+    with (
+        torch.no_grad(),
+        seeded(seed),
+        fed.watching(),
+        recording(model.module, hook, fused=written),
+        running(model, ready),
+    ):
         ids = write(**ready, max_new_tokens=max_new_tokens, **options)[0].cpu().numpy().astype(np.int64)
     if model.encoder_decoder:  # Whisper gives back what it wrote alone
         ids = np.concatenate([fed.ids, ids[-1:]])
@@ -134,15 +148,53 @@ def generate(
     parts: dict[str, AttentionMaps] = {}
     for name, calls in group(placed(model.module, fed.records(), ready, 1)).items():
         (tokens, keep), (key, _) = sides(model, name, calls, 0, ready, axes)
-        if calls[0].kind == "encoder" or of_tower(calls[0].module):
+        if _reads(calls[0]):
             parts[name] = assemble(calls, 0, tokens, key, keep, keep, meta=meta)
         else:
-            rows, keys = calls[0].shape[2:]
+            queries, keys = calls[0].shape[2:]
             first = after_virtual(query, virtual_tokens(model.module)) if keys > start else query
-            parts[name] = stitch(
-                calls, first if rows > start else query, key if name == "cross" else first, meta
-            )
+            looking = first if queries > start else query
+            if written:
+                looking = query.take(slice(start - 1, None))
+            parts[name] = stitch(calls, looking, key if name == "cross" else first, meta)
     return parts["self"] if list(parts) == ["self"] else Parts(parts)
+
+
+def _reads(record: AttentionRecord) -> bool:
+    """Whether a call is of a part that reads, and does not write: an encoder, or a tower of pictures."""
+    return record.kind == "encoder" or of_tower(record.module)
+
+
+def _kept(record: AttentionRecord, rows: slice) -> AttentionRecord:
+    """A call with the weights of some queries, and without what they are of."""
+    weights, mask = record.weights(rows).detach().clone(), record.mask
+    if mask is not None and mask.shape[-2] > 1:
+        mask = mask[..., rows, :].clone()
+    q, k = (
+        x.new_empty(*weights.shape[:2], size, 0)
+        for x, size in zip((record.q, record.k), weights.shape[2:], strict=True)
+    )
+    return replace(record, q=q, k=k, v=None, bias=None, mask=mask, given=weights)
+
+
+def _expect_room(model: Model, tokens: int) -> None:
+    """Raise `RefusedError` where the maps of so many tokens are larger than the machine's memory."""
+    parts: Any = getattr(model.checked, "parts", ())
+    heads = sum(sum(part.heads) for part in parts if part.name == "self")
+    if (size := 4 * heads * tokens**2) > memory():
+        raise RefusedError(
+            f"generate: expected maps that fit into the {memory() / 1e9:,.1f} GB of this machine, found "
+            f"{size / 1e9:,.1f} GB ({heads:,} heads × {tokens:,} × {tokens:,} tokens); rows='written' "
+            "keeps the rows that wrote alone"
+        )
+
+
+def memory() -> float:
+    """Bytes of the machine's memory; infinity where the system does not tell."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return math.inf
 
 
 def _numbered(number: int, model: Model, prompt: Any, given: AnyDict) -> AttentionMaps | Parts:
@@ -264,6 +316,7 @@ def stitch(records: Sequence[AttentionRecord], query: Tokens, key: Tokens, meta:
             if record.sinks is not None:
                 sink[:, start : start + rows] = 1 - weights.sum(-1)
             start += rows
+            record.given = None  # the maps have it
         if start != len(query):
             raise RefusedError(f"layer {layer}: {start} rows were seen in all steps, expected {len(query)}")
         layers.append(maps)

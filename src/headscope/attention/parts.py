@@ -131,6 +131,12 @@ def assemble(
     if edits.now() or any(record.area for record in records):
         # An edit may look where the mask does not, and a mask of a finite number may let something through.
         seen = [agreed(mask | (layer > DUST)) for mask, layer in zip(seen, layers, strict=True)]
+    else:
+        # A query that sees no key gives no weight, though a mask of a finite number has made its row even.
+        rows = [mask.any(-1, keepdims=True) for mask in seen]
+        layers = [layer if some.all() else layer * some for layer, some in zip(layers, rows, strict=True)]
+        key = _padded(seen, key)
+        query = _padded(seen, query) if kind != "cross" else query
     causal, visible = sight_of(seen, kind)
     return AttentionMaps(
         layers,
@@ -146,6 +152,12 @@ def assemble(
         visible=visible,
         signed=[numpy_of(one[row])[:, keep_query][:, :, keep_key] for one in signed] or None,
     )
+
+
+def _padded(seen: Sequence[Bools], key: Tokens) -> Tokens:
+    """An axis with a class ``padding`` where no query sees some keys, such as those of a camera that is not there."""
+    there = np.any([mask.any((0, 1)) for mask in seen], 0)
+    return key if there.all() else key.with_classes(padding=~there)
 
 
 def seen_by(record: AttentionRecord, row: int) -> Bools:

@@ -37,7 +37,8 @@ class AttentionMaps:
     """The attention of one input: ``layers[l]`` is ``[head query key]``; "from" is the query, "to" the key.
 
     Every weight is finite and at least 0; every row sums to 1, or to 1 minus what it gives to a sink, unless the maps
-    are `partial` (a part of larger ones). Raises `ShapeError`, which names layer and axis, when that is not so.
+    are `partial` (a part of larger ones); to 0 where a query sees no key. Raises `ShapeError`, which names layer and
+    axis, when that is not so.
     Arrays are kept as they are, read-only; `wrap` copies.
 
     Attributes:
@@ -85,7 +86,8 @@ class AttentionMaps:
         if not self.partial:
             for position, (number, layer) in enumerate(zip(index, layers, strict=True)):
                 total = layer.sum(-1, dtype=np.float64) + (0.0 if sink is None else sink[position])
-                _check_rows(number, total)
+                blind = False if self.visible is None else ~np.asarray(self.visible[position]).any(-1)
+                _check_rows(number, total + (blind & (total == 0)))
         visible = _changed(self.visible, lambda seen: _locked(np.asarray(seen, np.bool_)))
         if visible is not None:
             if len(visible) != len(layers):
