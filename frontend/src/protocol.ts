@@ -81,16 +81,32 @@ export interface WordsInfo {
 }
 
 /**
+ * One of several media on a sheet, and its `box` there: left, top, right and bottom.
+ *
+ * Of a step of a video `frames` are the first and the one after the last, of a series `channels` are the names of its
+ * lanes from top to bottom, and `letters` are those of a sequence, which are written at even distances.
+ */
+export interface MediumInfo {
+  kind: "picture" | "sound" | "series" | "letters";
+  name: string;
+  box: number[];
+  frames?: number[];
+  channels?: string[];
+  letters?: string;
+}
+
+/**
  * A picture as an address that holds it (`src`), and how large it was when the areas on it were told.
  *
- * Of a sound it is the spectrogram.
+ * Of a sound it is the spectrogram. Of several `media`, of a series and of letters it is the sheet on which these lie.
  */
 export interface PictureInfo {
-  kind: "picture" | "sound";
+  kind: "picture" | "sound" | "series" | "letters";
   src: string;
   width: number;
   height: number;
   name: string;
+  media?: MediumInfo[];
 }
 
 /**

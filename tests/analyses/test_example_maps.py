@@ -10,7 +10,7 @@ import pytest
 import headscope as hs
 from headscope.analyses import example_maps as looking
 from headscope.analyses.example_maps import frames_together, look
-from headscope.core.tokens import Sound
+from headscope.core.media import Sound
 from headscope.corpora import Example
 from headscope.models import Model
 from headscope.views.images import PatchBlocks, put_together

@@ -154,5 +154,7 @@ def test_grids_and_frames_are_axes() -> None:
         hs.Grid(1, 2, picture=hs.Picture(grey()), area=(9, 0, 3, 3))
     frames = hs.Frames(2, 0.25)
     assert frames.times.tolist() == [[0, 0.25], [0.25, 0.5]]
-    with pytest.raises(ShapeError, match="boxes: expected 4 numbers for each of 2 tokens"):
-        hs.Tokens(["a", "b"], boxes=np.zeros((2, 3)))
+    with pytest.raises(
+        ShapeError, match="places: expected a medium, left, top, right and bottom for each of 2 tokens"
+    ):
+        hs.Tokens(["a", "b"], places=np.zeros((2, 3)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 import headscope as hs
@@ -23,28 +25,28 @@ def picture() -> hs.Picture:
 
 def axis(pictures: int = 1, generated: int = 0) -> hs.Tokens:
     """The first token, so many pictures of 2 × 3 patches (one beside the other), and the text."""
-    pieces, boxes, ids = [PIECES[0]], [[np.nan] * 4], [-1]
+    pieces, places, ids = [PIECES[0]], [[np.nan] * 5], [-1]
     for number in range(pictures):
         grid = hs.Grid(ROWS, COLUMNS, picture=picture())
         shift = np.array([number * WIDE, 0, number * WIDE, 0]) / pictures
         scale = np.array([1 / pictures, 1, 1 / pictures, 1])
         pieces += grid.pieces
-        boxes += (grid.boxes * scale + shift).tolist()
+        places += [[0, *box] for box in (grid.boxes * scale + shift).tolist()]
         ids += [-1] * len(grid)
         if number + 1 < pictures:
             pieces.append("Ġand")
-            boxes.append([np.nan] * 4)
+            places.append([np.nan] * 5)
             ids.append(50)
     pieces += PIECES[1:]
-    boxes += [[np.nan] * 4 for _ in PIECES[1:]]
+    places += [[np.nan] * 5 for _ in PIECES[1:]]
     ids += [0, 1, 2, 3, 3, 4]
     count = len(pieces)
     return hs.Tokens(
         pieces,
         special_mask=np.arange(count) == 0,
         word_ids=np.array(ids),
-        picture=picture(),
-        boxes=np.array(boxes),
+        media=[picture()],
+        places=np.array(places),
         classes={"generated": np.arange(count) >= count - generated} if generated else {},
     )
 
@@ -66,13 +68,7 @@ def heard() -> AttentionMaps:
     """A text with a sound in it."""
     sound = frames()
     before, after = ["<s>", "Listen"], ["What", "?"]
-    times = np.full((len(sound) + 4, 2), np.nan)
-    times[2:-2] = sound.times
-    tokens = hs.Tokens(
-        [*before, *sound.pieces, *after],
-        special_mask=np.arange(len(times)) == 0,
-        sound=sound.sound,
-        times=times,
-    )
-    weights = np.tril(np.ones((1, len(times), len(times))))
+    tokens = hs.Axis({"before": before, "sound": sound, "after": after})
+    tokens = replace(tokens, special_mask=np.arange(len(tokens)) == 0, classes={})
+    weights = np.tril(np.ones((1, len(tokens), len(tokens))))
     return AttentionMaps([weights / weights.sum(-1, keepdims=True)], tokens, tokens, causal=True)

@@ -36,7 +36,7 @@ def value(of: hs.AttentionMaps, name: str) -> float:
 def test_merged_patches_are_neighbours_where_they_touch() -> None:
     """Four small patches left of a large one: the two beside it touch it, the two at the edge do not."""
     boxes = [[0, 0, 5, 5], [5, 0, 10, 5], [0, 5, 5, 10], [5, 5, 10, 10], [10, 0, 20, 10]]
-    axis = hs.Tokens(["a", "b", "c", "d", "large"], picture=picture(20, 10), boxes=np.array(boxes, float))
+    axis = hs.Stretches(picture(20, 10), boxes, ["a", "b", "c", "d", "large"])
     rows = np.eye(5)
     rows[:4] = [0, 0, 0, 0, 1]
     assert value(maps(rows, axis), "locality") == pytest.approx((0 + 1 + 0 + 1 + 1) / 5)
@@ -52,10 +52,7 @@ def test_what_is_no_patch_neither_asks_nor_answers() -> None:
     whole[np.ix_(inside, inside)] = plain * 0.5
     whole[1:7, 0], whole[1:7, 7] = 0.3, 0.2
     whole[[0, 7]] = draw.dirichlet(np.ones(8), 2)
-    assert grid.boxes is not None
-    boxes = np.full((8, 4), np.nan)
-    boxes[inside] = grid.boxes
-    among = hs.Tokens(["[CLS]", *grid.pieces, "word"], picture=grid.picture, boxes=boxes)
+    among = hs.Axis({"before": ["[CLS]"], "grid": grid, "after": ["word"]})
     for name in ("distance_pixels", "distance_share"):
         assert value(maps(whole, among), name) == pytest.approx(value(maps(plain, grid), name))
     for name in ("locality", "same_row", "same_column"):
@@ -108,8 +105,8 @@ def test_patches_are_a_class_of_tokens() -> None:
     found = surface(maps(rows, axis), ["cls_to_patch", "to_register"])
     assert found["cls_to_patch"].item() == pytest.approx(0.7)
     assert found["to_register"].item() == pytest.approx((0.2 + 3 * 0.25) / 4)
-    with pytest.raises(InputError, match=r"this input has first, patch$"):
-        hs.Tokens(["a"], boxes=np.zeros((1, 4))).mask("frame")
+    with pytest.raises(InputError, match=r"this input has first, special, patch$"):
+        hs.Grid(1, 1, picture=picture(20, 10)).mask("frame")
 
 
 def test_a_measure_of_ones_own_says_what_it_needs() -> None:

@@ -14,13 +14,15 @@ from PIL import Image
 from headscope.core.grid import Grid
 from headscope.core.heads import Head
 from headscope.core.maps import AttentionMaps
+from headscope.core.media import Picture
 from headscope.core.neurons import Neurons
-from headscope.core.tokens import Picture, Tokens
+from headscope.core.tokens import Tokens
 from headscope.errors import HeadscopeWarning
 from headscope.views import explorer, highlights
 from headscope.views.blobs import Blobs, decode
 from headscope.views.explorer import Input, explorer_page, explorer_payload, views_page
 from headscope.views.payload import ExplorerPayload
+from headscope.views.sheet import LARGEST
 from headscope.views.state import STATE, check_state
 
 PIECES = ["[CLS]", "one", "##s", "[SEP]", "two", "[SEP]"]
@@ -241,14 +243,14 @@ def test_hidden_pairs_travel_once_for_layers_that_share_them() -> None:
 
 
 def test_a_large_picture_is_made_small_and_keeps_its_places():
-    image = Image.fromarray(np.full((40, 2 * explorer.PICTURE, 3), 200, np.uint8))
+    image = Image.fromarray(np.full((40, 2 * LARGEST, 3), 200, np.uint8))
     axis = Grid(1, 2, [], Picture(np.asarray(image)))
     one = Input({"self": AttentionMaps([np.full((1, 2, 2), 0.5, np.float32)], axis, axis)})
     payload, _ = explorer_payload([one])
     info = payload["inputs"][0]["picture"]
     src = base64.b64decode(info["src"].partition(",")[2])
-    assert Image.open(io.BytesIO(src)).size == (explorer.PICTURE, 20)
-    assert (info["width"], info["height"]) == (2 * explorer.PICTURE, 40)
+    assert Image.open(io.BytesIO(src)).size == (LARGEST, 20)
+    assert (info["width"], info["height"]) == (2 * LARGEST, 40)
 
 
 @pytest.mark.slow

@@ -47,10 +47,8 @@ def test_pictures_within_a_text_are_found() -> None:
 
 
 def test_a_sound_within_a_text_is_folded_too() -> None:
-    times = np.array([[np.nan, np.nan], [0, 0.1], [0.1, 0.2], [np.nan, np.nan]])
-    tokens = hs.Tokens(
-        ["a", "0.0s", "0.1s", "b"], times=times, sound=hs.Sound(np.zeros(1600, np.float32), 8000)
-    )
+    frames = hs.Frames(2, 0.1, hs.Sound(np.zeros(1600, np.float32), 8000))
+    tokens = hs.Axis({"before": ["a"], "sound": frames, "after": ["b"]})
     assert fold.pictures(tokens) == [(1, 3)]
     assert fold.groups(tokens, words=False, unfolded=()).tolist() == [0, 1, 1, 2]
     assert fold.name(tokens, 0) == "sound"
@@ -91,7 +89,7 @@ def test_a_still_shows_pictures_as_one(state: dict[str, Any], names: list[str]) 
 def test_image_tokens_are_no_special_tokens() -> None:
     tokens = axis()
     marked = hs.Tokens(
-        tokens.pieces, special_mask=np.arange(len(tokens)) < 7, boxes=tokens.boxes, picture=tokens.picture
+        tokens.pieces, special_mask=np.arange(len(tokens)) < 7, media=tokens.media, places=tokens.places
     )
     assert fold.special(marked).tolist() == [True] + [False] * (len(tokens) - 1)
 

@@ -11,8 +11,9 @@ import pytest
 from headscope.core.grid import Grid
 from headscope.core.link import Link, Span
 from headscope.core.maps import AttentionMaps
+from headscope.core.media import Picture
 from headscope.core.region import Region
-from headscope.core.tokens import Picture, Tokens
+from headscope.core.tokens import Tokens
 from headscope.errors import HeadscopeWarning, InputError
 from headscope.views.explorer import explorer_payload
 from headscope.views.gold import of_parts
@@ -133,15 +134,15 @@ class TestRegions:
         """As in LLaVA: the vision part has [CLS], the language part the words and the picture."""
         vision = seen()
         patches = vision.key
-        boxes = np.concatenate([patches.boxes[1:], np.full((2, 4), np.nan)])
+        places = np.concatenate([patches.places[1:], np.full((2, 5), np.nan)])
         mixed = Tokens(
             [*patches.pieces[1:], "a", "b"],
             ids=np.arange(8),
             offsets=np.array([[0, 0]] * 6 + [[0, 1], [2, 3]]),
             word_ids=np.array([-1] * 6 + [0, 1]),
             special_mask=np.arange(8) < 6,
-            picture=patches.picture,
-            boxes=boxes,
+            media=patches.media,
+            places=places,
         )
         weights = np.tril(np.ones((1, 8, 8))) / np.arange(1, 9)[:, None]
         language = AttentionMaps([weights], mixed, mixed, causal=True)

@@ -12,7 +12,8 @@ import torch
 import headscope as hs
 from headscope.models import Model
 from headscope.views.explorer import Input, explorer_payload
-from headscope.views.spectrogram import HEIGHT, spectrogram, stretches
+from headscope.views.sheet import Sheet
+from headscope.views.spectrogram import HEIGHT, spectrogram
 from tests.helpers.planted_alignment import recordings
 from tests.helpers.small_models import whisper_parts
 
@@ -37,24 +38,24 @@ def speech() -> Model:
 
 @pytest.mark.parametrize("hertz", [500, 1500, 3000])
 def test_a_tone_is_a_line_at_its_height(hertz: float) -> None:
-    pixels = spectrogram(hs.Frames(10, 0.1, tone(hertz))).pixels
+    pixels = spectrogram(tone(hertz), 1.0)
     darkest = pixels[:, :, 0].astype(int).sum(1).argmin()
     assert (HEIGHT - 1 - darkest) / HEIGHT == pytest.approx(hertz / (RATE / 2), abs=0.015)
 
 
 def test_what_lies_behind_the_sound_is_silence() -> None:
     axis = hs.Frames(20, 0.1, tone(1000))
-    pixels = spectrogram(axis).pixels
+    pixels = spectrogram(tone(1000), 2.0)
     width = pixels.shape[1]
     assert (pixels[:, width // 2 :] == pixels[0, -1]).all()
     assert pixels[:, : width // 2].min() < 60
-    boxes = stretches(axis)
+    boxes = Sheet([axis]).areas(axis)
     np.testing.assert_allclose(boxes[[0, 10, 19], 0] / width, [0, 0.5, 0.95])
 
 
 def test_a_long_sound_keeps_a_hundredth_of_a_second_a_pixel() -> None:
-    assert spectrogram(hs.Frames(300, 0.1, tone(1000, 30))).size == (3000, HEIGHT)
-    assert spectrogram(hs.Frames(10, 0.1, tone(1000))).size == (960, HEIGHT)
+    assert spectrogram(tone(1000, 30), 30.0).shape == (HEIGHT, 3000, 3)
+    assert spectrogram(tone(1000), 1.0).shape == (HEIGHT, 960, 3)
 
 
 def test_samples_travel_as_they_were() -> None:

@@ -12,6 +12,7 @@ from headscope.attention.neurons import capture_with_neurons
 from headscope.attention.parts import Parts
 from headscope.core.grid import with_words
 from headscope.core.maps import AttentionMaps
+from headscope.core.media import covering
 from headscope.core.neurons import Neurons
 from headscope.core.tokens import Tokens
 from headscope.core.types import AnyMapping
@@ -159,7 +160,6 @@ def frames_together(frames: Tokens, most: int) -> PatchBlocks | None:
         ]
     )
     first = np.flatnonzero(np.diff(of, prepend=-1))
-    last = np.append(first[1:], count) - 1
-    few = frames.take(first)
-    times = np.stack([frames.times[first, 0], frames.times[last, 1]], -1)
-    return PatchBlocks(int(np.bincount(of).max()), of, replace(few, times=times))
+    assert frames.places is not None
+    few = replace(frames.take(first), places=covering(frames.places, of))
+    return PatchBlocks(int(np.bincount(of).max()), of, few)

@@ -278,11 +278,11 @@ def _query(model: Model, prompt: Tokens, ids: Ints, start: int) -> Tokens:
         known[:first] = mask
         classes[name] = known
     query = fed.with_classes(**classes)
-    if prompt.boxes is not None:
-        boxes = np.full((len(fed), 4), np.nan)
-        boxes[:first] = prompt.boxes
+    if prompt.places is not None:
+        places = np.full((len(fed), 5), np.nan)
+        places[:first] = prompt.places
         pieces = [*prompt.pieces, *fed.pieces[first:]]
-        query = replace(query, pieces=pieces, picture=prompt.picture, boxes=boxes)
+        query = replace(query, pieces=pieces, media=prompt.media, places=places)
     if model.tokenizer is None:
         return query
     read = prompt.texts

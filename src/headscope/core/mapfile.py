@@ -3,10 +3,11 @@
 Format ``headscope.core.maps/1`` (docs/store.md): tensors ``layer.<index>`` ``[head query key]`` and ``sink.<index>``
 ``[head query]``; ``signed.<index>`` like ``layer.<index>``, implicit maps; ``visible.<n>`` ``[query key]`` or ``[head
 query key]``, what layers see; ``query.<field>`` and ``key.<field>`` for the numeric fields of the axes (``ids``,
-``type_ids``, ``offsets``, ``special_mask``, ``word_ids``, ``sequence_ids``, ``class.<name>``); the file's metadata
-has ``format`` and ``description``, a JSON object with ``pieces`` of both axes, ``kind``, ``causal``, ``partial``,
-``index``, ``meta``, ``texts`` (of each axis, or null: what the text says where each token stands) and ``visible``: of
-each layer the n of what it sees, or null where `causal` says it (files of before have none).
+``type_ids``, ``offsets``, ``special_mask``, ``word_ids``, ``sequence_ids``, ``places``, ``class.<name>``) and
+``query.medium.<n>`` for what their tokens stand for places in; the file's metadata has ``format`` and ``description``,
+a JSON object with ``pieces`` of both axes, ``kind``, ``causal``, ``partial``, ``index``, ``meta``, ``media``, ``texts``
+(of each axis, or null: what the text says where each token stands) and ``visible``: of each layer the n of what it
+sees, or null where `causal` says it (files of before have none of the last three).
 """
 
 from __future__ import annotations
@@ -20,12 +21,11 @@ import numpy as np
 
 from headscope.core.failures import reason
 from headscope.core.saving import check_place, replacing
-from headscope.core.tokens import FIELDS, PLACES
+from headscope.core.tokens import ARRAYS
 from headscope.core.types import AnyDict, AnyMapping, AnyPath
 from headscope.errors import InputError
 
 FORMAT = "headscope.core.maps/1"
-ARRAYS = (*FIELDS, *PLACES)
 
 
 def write(maps: Any, path: AnyPath) -> None:
@@ -62,21 +62,20 @@ def axes_of(query: Any, key: Any) -> tuple[dict[str, np.ndarray[Any, Any]], AnyD
                 arrays[f"{side}.{name}"] = np.ascontiguousarray(value)
         for name, mask in tokens.classes.items():
             arrays[f"{side}.class.{name}"] = np.ascontiguousarray(mask)
-        if tokens.picture is not None:
-            arrays[f"{side}.picture"] = np.ascontiguousarray(tokens.picture.pixels)
-        if tokens.sound is not None:
-            arrays[f"{side}.sound"] = np.ascontiguousarray(tokens.sound.samples)
+        for number, medium in enumerate(tokens.media):
+            arrays[f"{side}.medium.{number}"] = np.ascontiguousarray(medium.array)
     return arrays, {
         **{side: list(tokens.pieces) for side, tokens in sides.items()},
         "texts": {side: tokens.texts for side, tokens in sides.items()},
-        "pictures": {
-            side: tokens.picture.name for side, tokens in sides.items() if tokens.picture is not None
-        },
-        "sounds": {
-            side: [tokens.sound.name, tokens.sound.rate]
-            for side, tokens in sides.items()
-            if tokens.sound is not None
-        },
+        "media": {side: list(map(_described, tokens.media)) for side, tokens in sides.items()},
+    }
+
+
+def _described(medium: Any) -> AnyDict:
+    """What a medium is beside its array: its class and its other fields."""
+    fields = ("name", "frames", "rate", "channels")
+    return {"kind": type(medium).__name__} | {
+        name: getattr(medium, name) for name in fields if hasattr(medium, name)
     }
 
 

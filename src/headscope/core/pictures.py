@@ -15,7 +15,7 @@ from headscope.core.arrays import Bools, Bytes
 from headscope.core.failures import reason, warn
 from headscope.core.kinds import is_path
 from headscope.core.lazy import module
-from headscope.core.tokens import Picture
+from headscope.core.media import Picture
 from headscope.errors import InputError
 
 

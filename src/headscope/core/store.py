@@ -7,10 +7,14 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from headscope.core.failures import reason
-from headscope.core.mapfile import ARRAYS, FORMAT
+from headscope.core.grid import Stretches
+from headscope.core.mapfile import FORMAT
 from headscope.core.maps import AttentionMaps
-from headscope.core.tokens import Picture, Sound, Tokens
+from headscope.core.media import Letters, Medium, Picture, Series, Sound
+from headscope.core.tokens import FIELDS, Tokens
 from headscope.core.types import AnyDict, AnyMapping, AnyPath
 from headscope.core.validation import validated
 from headscope.errors import InputError
@@ -80,14 +84,42 @@ def _maps(header: Mapping[str, str], arrays: AnyMapping) -> AttentionMaps:
 def tokens_of(described: AnyMapping, arrays: AnyMapping, side: str) -> Tokens:
     """One axis, of what `headscope.core.mapfile.axes_of` gave."""
     prefix = f"{side}.class."
-    picture, sound = arrays.get(f"{side}.picture"), arrays.get(f"{side}.sound")
+    media, places = _media(described, arrays, side)
     return Tokens(
         described[side],
-        **{name: arrays.get(f"{side}.{name}") for name in ARRAYS},
+        **{name: arrays.get(f"{side}.{name}") for name in FIELDS},
         classes={name.removeprefix(prefix): mask for name, mask in arrays.items() if name.startswith(prefix)},
         texts=described.get("texts", {}).get(side),  # files of before have none
-        picture=None if picture is None else Picture(picture, described["pictures"][side]),
-        sound=None
-        if sound is None
-        else Sound(sound, described["sounds"][side][1], described["sounds"][side][0]),
+        media=media,
+        places=places,
     )
+
+
+def _media(described: AnyMapping, arrays: AnyMapping, side: str) -> tuple[list[Medium], Any]:
+    """The media of an axis and its places. Files of before have one picture with boxes, or one sound with times."""
+    if "media" in described:
+        made = [
+            _medium({**about}, arrays.get(f"{side}.medium.{number}"))
+            for number, about in enumerate(described["media"][side])
+        ]
+        return made, arrays.get(f"{side}.places")
+    picture, boxes, times = (arrays.get(f"{side}.{name}") for name in ("picture", "boxes", "times"))
+    if picture is not None and boxes is not None:
+        medium = Picture(picture, described["pictures"][side])
+        places = np.where(np.isnan(boxes[:, :1]), np.nan, np.pad(boxes, ((0, 0), (1, 0))))
+        return [medium], places
+    if times is None:
+        return [], None
+    name, rate = described["sounds"].get(side, ("", 1))
+    sound = Sound(arrays.get(f"{side}.sound", np.zeros(0, np.float32)), rate, name)
+    return [sound], Stretches(sound, times, [""] * len(times)).places
+
+
+def _medium(about: AnyDict, values: Any) -> Medium:
+    kind = about.pop("kind")
+    if kind == "Letters":
+        return Letters(values.tobytes().decode(), **about)
+    if kind == "Picture":
+        frames = about["frames"]
+        return Picture(values, about["name"], None if frames is None else tuple(frames))
+    return {"Sound": Sound, "Series": Series}[kind](values, **about)

@@ -6,71 +6,20 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 import numpy as np
 
-from headscope.core.arrays import Bools, Bytes, Floats, Ints, Singles
+from headscope.core.arrays import Bools, Floats, Ints
 from headscope.core.bytelevel import is_raw, readable
-from headscope.core.validation import Count, expect, expect_fields, validated
+from headscope.core.media import Letters, Medium, Picture, Series, Sound
+from headscope.core.types import AnyDict
+from headscope.core.validation import expect, validated
 from headscope.errors import InputError, ShapeError
 
 Kind = Literal["text", "images", "sounds"]
 """What a corpus is of."""
-
-
-@dataclass(frozen=True, eq=False)
-class Picture:
-    """A picture, as it was before a model resized or cut it.
-
-    Attributes:
-        pixels: ``[row column 3]``, red, green and blue from 0 to 255.
-        name: of its file, or what it shows.
-    """
-
-    pixels: Bytes
-    name: str = ""
-
-    def __post_init__(self) -> None:
-        expect_fields(self, "pixels", "name")
-        if self.pixels.ndim != 3 or self.pixels.shape[2] != 3 or not self.pixels.size:
-            raise ShapeError(f"pixels: expected [row column 3], found shape {self.pixels.shape}")
-        if self.pixels.dtype != np.uint8:
-            raise ShapeError(f"pixels: expected numbers from 0 to 255 (uint8), found {self.pixels.dtype}")
-
-    @property
-    def size(self) -> tuple[int, int]:
-        """(width, height) in pixels."""
-        return self.pixels.shape[1], self.pixels.shape[0]
-
-
-@dataclass(frozen=True, eq=False)
-class Sound:
-    """A sound, as a model hears it.
-
-    Attributes:
-        samples: ``[sample]`` of one channel, from -1 to 1.
-        rate: samples in a second.
-        name: of its file, or what it holds.
-    """
-
-    samples: Singles
-    rate: Count
-    name: str = ""
-
-    def __post_init__(self) -> None:
-        expect_fields(self, "samples", "rate", "name")
-        if self.samples.ndim != 1 or not self.samples.size:
-            raise ShapeError(f"samples: expected [sample], found shape {self.samples.shape}")
-        if self.samples.dtype.kind != "f" or not np.isfinite(self.samples).all():
-            actual = self.samples.dtype if self.samples.dtype.kind != "f" else "NaN or infinity"
-            raise ShapeError(f"samples: expected numbers from -1 to 1 (floats), found {actual}")
-
-    @property
-    def seconds(self) -> float:
-        """How long it is."""
-        return len(self.samples) / self.rate
 
 
 FIELDS: Mapping[str, type[np.generic]] = {
@@ -83,10 +32,11 @@ FIELDS: Mapping[str, type[np.generic]] = {
 }
 """The arrays of `Tokens` and their types, in order."""
 
-PLACES: Mapping[str, int] = {"boxes": 4, "times": 2}
-"""The arrays of `Tokens` that say where on a picture or in a sound a token stands, and how many numbers each has."""
+ARRAYS = (*FIELDS, "places")
+"""The names of all arrays of `Tokens` that have an entry a token."""
 
-_UNKNOWN: Mapping[str, None] = dict.fromkeys([*FIELDS, *PLACES, "texts", "picture", "sound"])
+_UNKNOWN: Mapping[str, Any] = {**dict.fromkeys([*ARRAYS, "texts"]), "media": ()}
+_MEDIA: Mapping[str, type[Any]] = {"patch": Picture, "frame": Sound, "step": Series, "letter": Letters}
 _SPACES = ("▁", "Ġ")
 _SUFFIXES = ("</w>", "@@")
 _SPACE_BYTES = ("<0x09>", "<0x0A>", "<0x0D>", "<0x20>")
@@ -144,12 +94,9 @@ class Tokens:
         classes: named classes of tokens (``sep``, ``cls``, ``punctuation``, ``system``, …), a mask each.
         texts: what the text says where each token stands, with the spaces before it; joined they are the text.
             "" for what is in no text, and for all but one of the pieces of a character.
-        picture: what patches are areas of.
-        boxes: ``[token 4]``: the area of the picture that each token stands for: left, top, right, bottom in its
-            pixels; NaN for tokens that stand for none.
-        sound: what frames are stretches of.
-        times: ``[token 2]``: the stretch of the sound that each token stands for, from and to, in seconds; NaN for
-            none.
+        media: the pictures, sounds, series and sequences of letters that tokens stand for places in.
+        places: ``[token 5]``: the number of the medium, and left, top, right and bottom in its units (`Picture`,
+            `Sound`, `Series`, `Letters`); NaN for tokens that stand for none. Places may overlap.
     """
 
     pieces: Sequence[str]
@@ -161,10 +108,8 @@ class Tokens:
     sequence_ids: Ints | None = None
     classes: Mapping[str, Bools] = field(default_factory=dict[str, Bools])
     texts: Sequence[str] | None = None
-    picture: Picture | None = None
-    boxes: Floats | None = None
-    sound: Sound | None = None
-    times: Floats | None = None
+    media: Sequence[Medium] = ()
+    places: Floats | None = None
 
     def __post_init__(self) -> None:
         expect("pieces", self.pieces, Sequence[Any])
@@ -179,8 +124,9 @@ class Tokens:
             object.__setattr__(self, "texts", texts)
         for name, dtype in FIELDS.items():
             object.__setattr__(self, name, _axis(name, getattr(self, name), len(pieces), dtype))
-        for name, width in PLACES.items():
-            object.__setattr__(self, name, _places(name, getattr(self, name), len(pieces), width))
+        expect("media", self.media, Sequence[Medium])
+        object.__setattr__(self, "media", tuple(self.media))
+        object.__setattr__(self, "places", _places(self.places, len(pieces), self.media))
         classes = {
             name: _axis(f"classes[{name!r}]", mask, len(pieces), np.bool_)
             for name, mask in self.classes.items()
@@ -225,10 +171,53 @@ class Tokens:
 
     @property
     def named(self) -> tuple[str, ...]:
-        """The classes that `mask` knows: ``first``; ``special`` where the tokenizer tells; ``patch`` and ``frame``,
-        tokens with an area of a picture and with a time, where there are any; and `classes`."""
-        known = {"special": self.special_mask, "patch": self.boxes, "frame": self.times}
-        return ("first", *(name for name, array in known.items() if array is not None), *self.classes)
+        """The classes that `mask` knows: ``first``; ``special`` where the tokenizer tells; ``patch``, ``frame``,
+        ``step`` and ``letter``, tokens with a place in a picture, a sound, a series and a sequence of letters, where
+        there is one; and `classes`."""
+        special = () if self.special_mask is None else ("special",)
+        media = (
+            name for name, kind in _MEDIA.items() if any(isinstance(medium, kind) for medium in self.media)
+        )
+        return ("first", *special, *media, *self.classes)
+
+    @cached_property
+    def medium(self) -> Ints:
+        """The number of the medium that each token stands for a place in, ``[token]``; -1 for none."""
+        if self.places is None:
+            return np.full(len(self), -1)
+        return np.nan_to_num(self.places[:, 0], nan=-1.0).astype(np.int64)
+
+    def on(self, kind: type[Medium]) -> Bools:
+        """Which tokens stand for a place in a medium of a kind, ``[token]``."""
+        return np.isin(self.medium, [at for at, medium in enumerate(self.media) if isinstance(medium, kind)])
+
+    @cached_property
+    def picture(self) -> Picture | None:
+        """The first picture."""
+        return next((medium for medium in self.media if isinstance(medium, Picture)), None)
+
+    @cached_property
+    def sound(self) -> Sound | None:
+        """The first sound whose samples are known."""
+        sounds = (medium for medium in self.media if isinstance(medium, Sound))
+        return next((sound for sound in sounds if len(sound.samples)), None)
+
+    @cached_property
+    def boxes(self) -> Floats | None:
+        """The area of its picture that each token stands for, ``[token 4]``: left, top, right, bottom in its
+        pixels; NaN for none. None for an axis without pictures."""
+        return self._places(Picture, slice(1, 5))
+
+    @cached_property
+    def times(self) -> Floats | None:
+        """The stretch of its sound that each token stands for, ``[token 2]``: from and to, in seconds; NaN for none.
+        None for an axis without sounds."""
+        return self._places(Sound, slice(1, 5, 2))
+
+    def _places(self, kind: type[Medium], sides: slice) -> Floats | None:
+        if self.places is None or not any(isinstance(medium, kind) for medium in self.media):
+            return None
+        return np.where(self.on(kind)[:, None], self.places[:, sides], np.nan)
 
     @property
     def special(self) -> Bools:
@@ -244,9 +233,8 @@ class Tokens:
             return self.special_mask
         if name in self.classes:
             return self.classes[name]
-        places = {"patch": self.boxes, "frame": self.times}.get(name)
-        if places is not None:
-            return np.isfinite(places[:, 0])
+        if name in self.named:
+            return self.on(_MEDIA[name])
         raise InputError(f"no class of tokens {name!r}; this input has {', '.join(self.named)}")
 
     def take(self, keep: Bools | Ints | slice) -> Tokens:
@@ -259,7 +247,7 @@ class Tokens:
 
         `texts` come to `change` as an array of strings.
         """
-        arrays = {name: getattr(self, name) for name in (*FIELDS, *PLACES)}
+        arrays = {name: getattr(self, name) for name in ARRAYS}
         texts = None if self.texts is None else change("texts", np.array(self.texts, object)).tolist()
         return replace(
             self,
@@ -271,7 +259,8 @@ class Tokens:
 
     def longer(self, pieces: Sequence[str], number: int, *, last: bool = False) -> Tokens:
         """Tokens with special ones of one id, which are in no text, before them; or behind the `last`."""
-        known = {"ids": number, "special_mask": True, "word_ids": -1, "sequence_ids": -1, "texts": ""}
+        known: AnyDict = {"ids": number, "special_mask": True, "texts": "", "places": np.nan}
+        known |= dict.fromkeys(("word_ids", "sequence_ids"), -1)
 
         def change(name: str, array: np.ndarray) -> np.ndarray:
             more = np.full((len(pieces), *array.shape[1:]), known.get(name, 0), array.dtype)
@@ -313,14 +302,26 @@ def _strings(name: str, values: Sequence[Any]) -> tuple[str, ...]:
     return strings
 
 
-def _places(name: str, value: Any, length: int, width: int) -> Floats | None:
+def _places(value: Any, length: int, media: Sequence[Medium]) -> Floats | None:
     if value is None:
         return None
     array = np.array(value, np.float64)  # a copy: the caller may go on to write to theirs
-    if array.shape != (length, width):
+    if array.shape != (length, 5):
         raise ShapeError(
-            f"{name}: expected {width} numbers for each of {length} tokens, found shape {array.shape}"
+            f"places: expected a medium, left, top, right and bottom for each of {length} tokens, found shape "
+            f"{array.shape}"
         )
+    for token in np.flatnonzero(~np.isnan(array).all(1)).tolist():
+        number, left, top, right, bottom = array[token].tolist()
+        if number not in range(len(media)):
+            raise ShapeError(
+                f"places[{token}]: expected the number of one of {len(media)} media, found {number:g}"
+            )
+        if not (left <= right and top <= bottom):
+            raise ShapeError(
+                f"places[{token}]: expected left, top, right, bottom in this order, found {left:g}, {top:g}, "
+                f"{right:g}, {bottom:g}"
+            )
     array.setflags(write=False)
     return array
 

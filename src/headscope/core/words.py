@@ -14,6 +14,7 @@ import numpy as np
 
 from headscope.core.arrays import Bools, Floats, Ints
 from headscope.core.bytelevel import merged
+from headscope.core.media import covering
 from headscope.core.tokens import Tokens, is_space, strip_markers
 from headscope.errors import InputError
 
@@ -76,7 +77,7 @@ def words(tokens: Tokens) -> Tokens:
             "".join(tokens.texts[start : end + 1])
             for start, end in zip(first.tolist(), last.tolist(), strict=True)
         ],
-        times=None if tokens.times is None else np.stack([tokens.times[first, 0], tokens.times[last, 1]], -1),
+        places=None if tokens.places is None else covering(tokens.places, word),
     )
 
 

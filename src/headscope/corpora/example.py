@@ -16,7 +16,7 @@ from headscope.core.audio import Audio
 from headscope.core.failures import Bounded, warn
 from headscope.core.kinds import is_path, is_tuple
 from headscope.core.link import Link
-from headscope.core.tokens import FIELDS, PLACES, Tokens
+from headscope.core.tokens import FIELDS, Tokens
 from headscope.core.types import AnyMapping
 from headscope.corpora.files import WordError
 from headscope.errors import CorpusError, InputError
@@ -156,7 +156,7 @@ _ANNOTATED = ("label", "heads", "relations", "mentions", "cue", "scope", "times"
 def spelled_out(example: Example) -> Iterator[bytes]:
     """What a model reads of an example, and what is annotated, wherever it stands: two of the same say the same."""
     tokens = example.tokens
-    shown = None if tokens is None else (tokens.picture or tokens.sound)
+    shown = () if tokens is None else tokens.media
     if tokens is not None and tokens.ids is not None:
         yield tokens.ids.tobytes()
         read = ("pair", "pair_words")  # of an encoder-decoder they are no tokens of it
@@ -166,9 +166,9 @@ def spelled_out(example: Example) -> Iterator[bytes]:
     links = None if example.links is None else [replace(link, place="") for link in example.links]
     named = [_plain(getattr(example, name)) for name in (*read, *_ANNOTATED)]
     yield repr((named, links)).encode("utf-8", "surrogatepass")
-    for medium in (example.image, example.audio) if shown is None else (shown,):
+    for medium in shown or (example.image, example.audio):
         if medium is not None:
-            yield from _perceived(getattr(medium, "samples", medium))
+            yield from _perceived(medium)
 
 
 def _plain(value: Any) -> Any:
@@ -179,13 +179,11 @@ def _tokens(tokens: Tokens) -> Iterator[bytes]:
     yield "\0".join(tokens.pieces).encode("utf-8", "surrogatepass")
     for array in (getattr(tokens, name) for name in FIELDS):
         yield b"none" if array is None else np.ascontiguousarray(array).tobytes()
-    for array in (getattr(tokens, name) for name in PLACES):
-        if array is not None:
-            yield np.ascontiguousarray(array).tobytes()
-    if tokens.picture is not None:
-        yield np.ascontiguousarray(tokens.picture.pixels).tobytes()
-    if tokens.sound is not None:
-        yield np.ascontiguousarray(tokens.sound.samples).tobytes()
+    for array in (
+        *([] if tokens.places is None else [tokens.places]),
+        *(medium.array for medium in tokens.media),
+    ):
+        yield np.ascontiguousarray(array).tobytes()
     for name, mask in tokens.classes.items():
         yield name.encode()
         yield np.packbits(mask).tobytes()
@@ -202,7 +200,7 @@ def _perceived(medium: Any) -> Iterator[bytes]:
     elif isinstance(medium, bytes):
         yield medium
     else:
-        array = np.ascontiguousarray(getattr(medium, "pixels", medium))
+        array = np.ascontiguousarray(getattr(medium, "array", medium))
         yield f"{array.dtype} {array.shape}".encode()
         yield repr(array.tolist()).encode() if array.dtype.hasobject else array.tobytes()
 

@@ -16,8 +16,9 @@ import numpy as np
 from headscope.core.audio import Samples, decoded, need
 from headscope.core.kinds import is_tuple
 from headscope.core.lazy import module
+from headscope.core.media import Picture, Sound
 from headscope.core.pictures import expect_picture, picture_of
-from headscope.core.tokens import Kind, Picture, Sound
+from headscope.core.tokens import Kind
 from headscope.core.validation import Count, validated
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.files import data_folder

@@ -89,7 +89,7 @@ def parse(name: str) -> list[Measure]:
     prefix, _, rest = name.partition("_")
     if prefix in get_args(Matrix) and rest:
         return [_of_matrix(measure, prefix) for measure in parse(rest)]
-    if match := re.fullmatch(r"(?:(not_)?(\w+?)_)?to_(\w+)", name):
+    if match := re.fullmatch(r"(?:(not_)?(\w.*?)_)?to_(\w.*)", name):
         return [to_class(match[3], match[2] or "", bool(match[1]))]
     known = list(dict.fromkeys([*GROUPS, *(name for group in GROUPS.values() for name in group)]))
     near = get_close_matches(name, known, n=1)

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 
 from headscope.core.audio import Audio, heard, samples_of
 from headscope.core.grid import Frames, Grid
-from headscope.core.tokens import Kind, Picture, Sound, Tokens
+from headscope.core.media import Picture, Sound
+from headscope.core.tokens import Kind, Tokens
 from headscope.errors import InputError
 from headscope.models.encode import collate
 from headscope.models.perceiver import Perceiver, moved

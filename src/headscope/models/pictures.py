@@ -18,8 +18,9 @@ from torch import Tensor
 from headscope.core.arrays import Arrays, Bools, Bytes, Floats, Ints
 from headscope.core.failures import reason
 from headscope.core.grid import Grid
+from headscope.core.media import Picture, covering
 from headscope.core.pictures import picture_of
-from headscope.core.tokens import Picture, Tokens
+from headscope.core.tokens import Tokens
 from headscope.core.types import AnyMapping
 from headscope.errors import InputError
 from headscope.models.encode import encode
@@ -258,11 +259,10 @@ def _tiles(model: Perceiver, picture: Picture, read: Arrays, text: str | None) -
 
 def _within(patches: Tokens, size: tuple[int, int]) -> Tokens:
     """Patches whose boxes end where the picture does; what is all beside it stands for none."""
-    assert patches.boxes is not None
-    width, height = size
-    boxes = np.clip(patches.boxes, 0, [width, height, width, height])
-    boxes[(boxes[:, 0] >= boxes[:, 2]) | (boxes[:, 1] >= boxes[:, 3])] = np.nan
-    return replace(patches, boxes=boxes)
+    assert patches.places is not None
+    places = np.clip(patches.places, 0, [np.inf, *size, *size])
+    places[(places[:, 1] >= places[:, 3]) | (places[:, 2] >= places[:, 4])] = np.nan
+    return replace(patches, places=places)
 
 
 def _in_blocks(rows: int, columns: int, config: Any, processor: Any) -> Ints:
@@ -280,15 +280,9 @@ def _in_blocks(rows: int, columns: int, config: Any, processor: Any) -> Ints:
 
 def _padded(patches: Tokens, count: int) -> Tokens:
     """Patches, and padding after them up to `count`."""
-    assert patches.boxes is not None
-    extra = count - len(patches)
-    boxes = np.concatenate([patches.boxes, np.full((extra, 4), np.nan)])
-    return Tokens(
-        [*patches.pieces, *(f"padding {number}" for number in range(extra))],
-        special_mask=np.arange(count) >= len(patches),
-        picture=patches.picture,
-        boxes=boxes,
-    )
+    padding = [f"padding {number}" for number in range(count - len(patches))]
+    special = replace(patches, special_mask=np.zeros(len(patches), np.bool_))
+    return special.longer(padding, -1, last=True)
 
 
 def _ramp(picture: Picture) -> Bytes:
@@ -353,14 +347,14 @@ def _mixed(model: Perceiver, ids: Ints, tiles: Sequence[Tokens]) -> Tokens:
             "which are no grid: of which areas they are is not known here"
         )
     cells = [merged(tile, rows // side, columns // side, (rows, columns)) for tile in tiles]
-    boxes = np.full((len(ids), 4), np.nan)
-    boxes[seen] = np.concatenate([cell.boxes for cell in cells if cell.boxes is not None])
+    places = np.full((len(ids), 5), np.nan)
+    places[seen] = np.concatenate([cell.places for cell in cells if cell.places is not None])
     pieces = list(tokens.pieces)
     names = [piece for cell in cells for piece in cell.pieces]
     for place, name in zip(np.flatnonzero(seen).tolist(), names, strict=True):
         pieces[place] = name
     classes = {**tokens.classes, "image": seen, "question": ~seen & ~tokens.special}
-    return replace(tokens, pieces=pieces, picture=tiles[0].picture, boxes=boxes, classes=classes)
+    return replace(tokens, pieces=pieces, media=tiles[0].media, places=places, classes=classes)
 
 
 def _place(piece: str) -> tuple[int, int]:
@@ -377,18 +371,14 @@ def merged(patches: Tokens | None, rows: int, columns: int, of: tuple[int, int])
         of: how many rows and columns of patches there are; what their last cells lack is padding.
     """
     grid = Grid(rows, columns)
-    if patches is None or patches.boxes is None or len(patches) != of[0] * of[1]:
+    if patches is None or patches.places is None or len(patches) != of[0] * of[1]:
         return grid
     at = np.array([_place(piece) for piece in patches.pieces])
     down, across = (-(-have // want) for have, want in zip(of, (rows, columns), strict=True))
     cell = (at[:, 0] // down) * columns + at[:, 1] // across
-    boxes = np.full((rows * columns, 4), np.nan)
-    for corner, least in enumerate((True, True, False, False)):
-        gather = np.fmin if least else np.fmax
-        gather.at(boxes[:, corner], cell, patches.boxes[:, corner])
     before = patches.pieces[0].partition("patch")[0]
     pieces = [before + piece for piece in grid.pieces]
-    return replace(grid, pieces=pieces, picture=patches.picture, boxes=boxes)
+    return replace(grid, pieces=pieces, media=patches.media, places=covering(patches.places, cell))
 
 
 def prefixed(patches: Tokens, model: Perceiver, count: int) -> Tokens | None:
@@ -396,7 +386,7 @@ def prefixed(patches: Tokens, model: Perceiver, count: int) -> Tokens | None:
     config = vision_config(model)
     detections = int(getattr(config, "num_detection_tokens", 0) or 0)  # YOLOS
     extra = count - len(patches) - detections
-    if patches.boxes is None or extra < 0:
+    if patches.places is None or extra < 0:
         return None
     registers = int(getattr(config, "num_register_tokens", 0) or 0)
     distilled = str(getattr(config, "model_type", "")) in ("deit", "audio-spectrogram-transformer")
@@ -407,14 +397,9 @@ def prefixed(patches: Tokens, model: Perceiver, count: int) -> Tokens | None:
     ]
     if len(names) != extra:
         return None
-    pieces = [*names, *patches.pieces, *(f"[DET] {number}" for number in range(detections))]
-    return Tokens(
-        pieces,
-        special_mask=(np.arange(count) < extra) | (np.arange(count) >= count - detections),
-        classes={
-            "cls": np.array([piece == "[CLS]" for piece in pieces]),
-            "register": np.array([piece.startswith("register ") for piece in pieces]),
-        },
-        picture=patches.picture,
-        boxes=np.concatenate([np.full((extra, 4), np.nan), patches.boxes, np.full((detections, 4), np.nan)]),
+    patches = replace(patches, special_mask=np.zeros(len(patches), np.bool_)).longer(names, -1)
+    tokens = patches.longer([f"[DET] {number}" for number in range(detections)], -1, last=True)
+    return tokens.with_classes(
+        cls=np.array([piece == "[CLS]" for piece in tokens.pieces]),
+        register=np.array([piece.startswith("register ") for piece in tokens.pieces]),
     )

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import base64
-import io
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +13,6 @@ from headscope.core.arrays import AnyFloats
 from headscope.core.escapes import beginning
 from headscope.core.failures import warn
 from headscope.core.heads import Head
-from headscope.core.lazy import module
 from headscope.core.maps import AttentionMaps
 from headscope.core.neurons import Neurons
 from headscope.core.tokens import Tokens
@@ -39,14 +36,14 @@ from headscope.views.payload import (
     NeuronsInfo,
     Offer,
     PartInfo,
-    PictureInfo,
     QuantityInfo,
     RunInfo,
     WithinInfo,
     WordsInfo,
 )
+from headscope.views.sheet import Sheet
 from headscope.views.sources import SimilarPayload, SourcesPayload
-from headscope.views.spectrogram import sound_info, spectrogram, stretches
+from headscope.views.spectrogram import sound_info
 from headscope.views.state import STATE, check_state
 
 if TYPE_CHECKING:
@@ -56,9 +53,6 @@ __all__ = ["STATE", "Input", "ExplorerOptions", "explorer_page", "explorer_paylo
 
 THUMB = 64
 """The largest side of a thumbnail, in pixels."""
-
-PICTURE = 768
-"""The longest side of a picture in a page, in pixels."""
 
 _SMALL = 4_000_000  # weights of a part that the page decodes whole; the grid of a larger one has thumbnails
 _LARGE = 50_000_000  # bytes of a page that is said to be large
@@ -118,11 +112,13 @@ def explorer_payload(
     include = (include_layers, include_heads)
     shown: list[InputInfo] = []
     for one, other in zip(inputs, inputs[::-1] if len(inputs) == 2 else [None] * len(inputs), strict=True):
+        sheet = Sheet([axis for maps in one.parts.values() for axis in (maps.query, maps.key)])
         parts = [
             _part(
                 blobs,
                 one,
                 name,
+                sheet,
                 Included(maps, *include),
                 None if place else measures,
                 exact,
@@ -140,8 +136,7 @@ def explorer_payload(
         info = InputInfo(label=one.label, parts=parts, text=text)
         if note := unseen(one.first.meta):
             info["unseen"] = note
-        axes = [axis for maps in one.parts.values() for axis in (maps.query, maps.key)]
-        if (seen := picture_info(axes)) is not None:
+        if (seen := sheet.info()) is not None:
             info["picture"] = seen
         if (heard := sound_info(one, blobs if sound and not thumbnails else None)) is not None:
             info["sound"] = heard
@@ -213,6 +208,7 @@ def _part(
     blobs: Blobs,
     one: Input,
     name: str,
+    sheet: Sheet,
     included: Included,
     measures: xr.Dataset | None,
     exact: bool,
@@ -241,8 +237,8 @@ def _part(
         name=name,
         kind=maps.kind,
         causal=maps.causal,
-        query=_axis(shown.maps.query),
-        key=_axis(maps.key, highlights.sinks(included).tolist()),
+        query=_axis(shown.maps.query, sheet),
+        key=_axis(maps.key, sheet, highlights.sinks(included).tolist()),
         index=included.index,
         heads=included.heads,
         layers=weights,
@@ -318,7 +314,7 @@ def _folds(included: Included, name: str) -> AnyFloats | None:
     return np.concatenate([_pooled(fold.merged(layer, numbers[0], numbers[1])) for layer in layers])
 
 
-def _axis(tokens: Tokens, sink_keys: Sequence[int] = ()) -> AxisInfo:
+def _axis(tokens: Tokens, sheet: Sheet, sink_keys: Sequence[int] = ()) -> AxisInfo:
     sequences = tokens.sequence_ids
     grouped = None
     if tokens.word_ids is not None:
@@ -341,35 +337,10 @@ def _axis(tokens: Tokens, sink_keys: Sequence[int] = ()) -> AxisInfo:
             WithinInfo(start=start, end=end, name=fold.name(tokens, number))
             for number, (start, end) in enumerate(images)
         ]
-    boxes = tokens.boxes if tokens.picture is not None else stretches(tokens)
+    boxes = sheet.areas(tokens)
     if boxes is not None:
         axis["boxes"] = [None if box[0] != box[0] else box for box in boxes.round(2).tolist()]
     return axis
-
-
-def picture_info(axes: Sequence[Tokens]) -> PictureInfo | None:
-    """What tokens are areas of, small enough for a page: the input's picture, or its sound as a spectrogram.
-
-    None where it has neither, or no Pillow is there to write it.
-    """
-    picture = next((axis.picture for axis in axes if axis.picture is not None), None)
-    kind: Literal["picture", "sound"] = "sound" if picture is None else "picture"
-    if picture is None:
-        sounding = next((axis for axis in axes if axis.sound is not None and axis.times is not None), None)
-        picture = None if sounding is None else spectrogram(sounding)
-    if picture is None:
-        return None
-    try:
-        image: Any = module("PIL.Image").fromarray(picture.pixels)
-    except InputError:
-        return None
-    width, height = picture.size
-    if kind == "picture":
-        image.thumbnail((PICTURE, PICTURE))
-    file = io.BytesIO()
-    image.save(file, "JPEG", quality=88)
-    src = f"data:image/jpeg;base64,{base64.b64encode(file.getvalue()).decode('ascii')}"
-    return PictureInfo(kind=kind, src=src, width=width, height=height, name=picture.name)
 
 
 def _pooled(layer: AnyFloats) -> AnyFloats:

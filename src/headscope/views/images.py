@@ -13,19 +13,20 @@ import numpy.typing as npt
 from headscope.core import kernels
 from headscope.core.arrays import AnyFloats, Bools, Floats, Ints
 from headscope.core.maps import AttentionMaps
+from headscope.core.media import Picture, covering
 from headscope.core.tokens import Tokens
 from headscope.views import fold
 from headscope.views.inputs import Included
 from headscope.views.payload import LinkInfo
-from headscope.views.spectrogram import stretches
+from headscope.views.sheet import Sheet
 
 WHOLE = 130_000_000
 """Up to so many weights a part of a view has each patch as a query; of more it has blocks of neighbouring patches."""
 
 
 def areas(tokens: Tokens) -> Floats | None:
-    """The area of the picture, or of the spectrogram, that each token stands for, ``[token 4]`` (NaN: none)."""
-    return tokens.boxes if tokens.picture is not None else stretches(tokens)
+    """The area of the sheet of its media that each token stands for, ``[token 4]`` (NaN: none)."""
+    return Sheet([tokens]).areas(tokens)
 
 
 def looks(included: Included, on: Bools) -> tuple[AnyFloats, AnyFloats]:
@@ -164,27 +165,29 @@ def blocked(tokens: Tokens, side: int) -> PatchBlocks:
     >>> blocked(hs.Grid(3, 3, ["[CLS]"], hs.Picture(np.zeros((9, 9, 3), np.uint8))), 2).tokens.pieces
     ('[CLS]', 'patches[0-1,0-1]', 'patches[0-1,2]', 'patches[2,0-1]', 'patches[2,2]')
     """
-    boxes = areas(tokens)
-    assert boxes is not None
-    on = ~np.isnan(boxes[:, 0])
-    row, column = (np.zeros(len(tokens), np.int64) for _ in range(2))
-    for place, side_of in ((row, 1), (column, 0)):
-        place[on] = np.unique(boxes[on, side_of].round(3), return_inverse=True)[1]
+    assert tokens.places is not None
+    on, count = tokens.on(Picture), len(tokens)
+    row, column = (np.zeros(count, np.int64) for _ in range(2))
+    for medium in range(len(tokens.media)):
+        here = on & (tokens.medium == medium)
+        for place, side_of in ((row, 2), (column, 1)):
+            place[here] = np.unique(tokens.places[here, side_of].round(3), return_inverse=True)[1]
     # A token without an area is a block of its own: no block of patches has a negative number.
-    numbers = np.where(on, (row // side) * len(tokens) + column // side, -1 - np.arange(len(tokens)))
+    numbers = (tokens.medium * count + row // side) * count + column // side
+    numbers = np.where(on, numbers, -1 - np.arange(count))
     _, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
     order = np.argsort(first)  # blocks stand where their first patch stood
     of = np.argsort(order)[inverse]
     first = first[order]
-    union = np.full((len(first), 4), np.nan)
     pieces = [tokens.pieces[int(place)] for place in first]
     for block, place in enumerate(first.tolist()):
         if on[place]:
             mine = of == block
-            union[block] = [*boxes[mine, :2].min(0), *boxes[mine, 2:].max(0)]
             spans = ((axis[mine].min(), axis[mine].max()) for axis in (row, column))
             pieces[block] = "patches[{},{}]".format(*(_span(*span) for span in spans))
-    return PatchBlocks(side, of, replace(tokens.take(first), pieces=pieces, boxes=union))
+    return PatchBlocks(
+        side, of, replace(tokens.take(first), pieces=pieces, places=covering(tokens.places, of))
+    )
 
 
 def _span(low: int, high: int) -> str:

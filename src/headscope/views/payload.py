@@ -61,17 +61,37 @@ class WordsInfo(TypedDict):
     texts: list[str]
 
 
+MediumKind = Literal["picture", "sound", "series", "letters"]
+"""What tokens stand for places in."""
+
+
+class MediumInfo(TypedDict):
+    """One of several media on a sheet, and its `box` there: left, top, right and bottom.
+
+    Of a step of a video `frames` are the first and the one after the last, of a series `channels` are the names of its
+    lanes from top to bottom, and `letters` are those of a sequence, which are written at even distances.
+    """
+
+    kind: MediumKind
+    name: str
+    box: list[float]
+    frames: NotRequired[list[int]]
+    channels: NotRequired[list[str]]
+    letters: NotRequired[str]
+
+
 class PictureInfo(TypedDict):
     """A picture as an address that holds it (`src`), and how large it was when the areas on it were told.
 
-    Of a sound it is the spectrogram.
+    Of a sound it is the spectrogram. Of several `media`, of a series and of letters it is the sheet on which these lie.
     """
 
-    kind: Literal["picture", "sound"]
+    kind: MediumKind
     src: str
     width: int
     height: int
     name: str
+    media: NotRequired[list[MediumInfo]]
 
 
 class SpokenInfo(TypedDict):

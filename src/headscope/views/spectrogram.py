@@ -1,4 +1,4 @@
-"""A sound as a picture: its spectrogram, the stretches of it that tokens stand for, and the words that are heard."""
+"""A sound as a picture: its spectrogram, and the words that are heard."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from itertools import groupby
 
 import numpy as np
 
-from headscope.core.arrays import Floats
-from headscope.core.tokens import Picture, Sound, Tokens
+from headscope.core.arrays import Bytes, Floats
+from headscope.core.media import Sound
+from headscope.core.tokens import Tokens
 from headscope.core.words import joined
 from headscope.views.blobs import Blobs
 from headscope.views.inputs import Input
@@ -26,29 +27,18 @@ RANGE = 70.0
 PAPER, INK = np.array([251, 251, 250]), np.array([22, 25, 29])
 
 
-def stretches(tokens: Tokens) -> Floats | None:
-    """The area of the spectrogram that each token stands for, ``[token 4]``; None where there is no sound."""
-    if tokens.sound is None or tokens.times is None:
-        return None
-    across = tokens.times / seconds(tokens) * _width(tokens)
-    return np.stack(
-        [across[:, 0], np.zeros(len(tokens)), across[:, 1], np.full(len(tokens), float(HEIGHT))], -1
-    )
-
-
-def spectrogram(tokens: Tokens) -> Picture:
-    """The sound of an axis of frames, over all that the model hears: what lies behind the sound is silence."""
-    sound = tokens.sound
-    assert sound is not None
-    width = _width(tokens)
+def spectrogram(sound: Sound, seconds: float) -> Bytes:
+    """The pixels of a sound ``[row column 3]``, over so many seconds: what lies behind the sound is silence."""
+    width = int(np.clip(round(100 * seconds), NARROWEST, WIDEST))
     pixels = np.broadcast_to(PAPER, (HEIGHT, width, 3)).copy()
-    wide = max(1, min(width, round(width * sound.seconds / seconds(tokens))))
-    loud = loudness(sound)
-    rows = np.arange(HEIGHT) * loud.shape[1] // HEIGHT
-    columns = np.arange(wide) * len(loud) // wide
-    strength = np.clip(1 + (loud[columns][:, rows] - loud.max()) / RANGE, 0, 1).T[::-1, :, None]
-    pixels[:, :wide] = np.rint(PAPER + (INK - PAPER) * strength)
-    return Picture(pixels.astype(np.uint8), sound.name or "a sound")
+    if len(sound.samples):
+        wide = max(1, min(width, round(width * sound.seconds / seconds)))
+        loud = loudness(sound)
+        rows = np.arange(HEIGHT) * loud.shape[1] // HEIGHT
+        columns = np.arange(wide) * len(loud) // wide
+        strength = np.clip(1 + (loud[columns][:, rows] - loud.max()) / RANGE, 0, 1).T[::-1, :, None]
+        pixels[:, :wide] = np.rint(PAPER + (INK - PAPER) * strength)
+    return pixels.astype(np.uint8)
 
 
 def loudness(sound: Sound) -> Floats:
@@ -128,7 +118,3 @@ def _spoken(tokens: Tokens, text: str, places: Sequence[int]) -> SpokenInfo:
     assert tokens.times is not None
     begin, end = float(tokens.times[places[0], 0]), float(tokens.times[places[-1], 1])
     return SpokenInfo(text=text, begin=round(begin, 6), end=round(end, 6))
-
-
-def _width(tokens: Tokens) -> int:
-    return int(np.clip(round(100 * seconds(tokens)), NARROWEST, WIDEST))

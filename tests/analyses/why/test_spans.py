@@ -14,7 +14,7 @@ import headscope as hs
 from headscope.analyses.why.asked import ask
 from headscope.analyses.why.spans import Prompt, Source, cut
 from headscope.core.grid import Frames, Grid
-from headscope.core.tokens import Picture
+from headscope.core.media import Picture
 from headscope.models.encode import encode
 from tests.helpers.small_models import save_llama
 from tests.helpers.small_tokenizers import demo, unigram

@@ -234,15 +234,12 @@ def _add(
 
 def _light(example: Example) -> Example:
     """An example as it is kept: a picture or a sound is read again where it is shown."""
-    tokens = tokens_of(example)
-    return example if tokens.picture is None and tokens.sound is None else replace(example, tokens=None)
+    return replace(example, tokens=None) if tokens_of(example).media else example
 
 
 def _identity(tokens: Tokens) -> Hashable:
     """The same for inputs that are the same: their pieces, and what is in a picture or a sound."""
-    arrays = [] if tokens.picture is None else [tokens.picture.pixels]
-    arrays += [] if tokens.sound is None else [tokens.sound.samples]
-    return tuple(tokens.pieces), *(zlib.crc32(array.tobytes()) for array in arrays)
+    return tuple(tokens.pieces), *(zlib.crc32(medium.array.tobytes()) for medium in tokens.media)
 
 
 def _deciles(scores: Floats, sample: Floats) -> Ints:

@@ -148,8 +148,7 @@ class Distances:
 def _print_of(tokens: Tokens) -> int:
     """A checksum of what an input is: its ids, and a picture or a sound."""
     arrays = [] if tokens.ids is None else [np.asarray(tokens.ids, np.int64)]
-    arrays += [] if tokens.picture is None else [tokens.picture.pixels]
-    arrays += [] if tokens.sound is None else [tokens.sound.samples]
+    arrays += [medium.array for medium in tokens.media]
     return zlib.crc32(b"".join(array.tobytes() for array in arrays))
 
 

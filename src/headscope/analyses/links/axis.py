@@ -21,7 +21,7 @@ from headscope.errors import InputError
 _NONE = -1
 
 
-class Axis:
+class LinkAxis:
     """The units of an axis.
 
     Attributes:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headscope.analyses.links.axis import Axis
+from headscope.analyses.links.axis import LinkAxis
 from headscope.analyses.links.questions import Direction, Question, Way
 from headscope.core.arrays import Bools
 
@@ -31,7 +31,7 @@ def widened(values: Tensor, name: str, wide: int) -> Tensor:
     return torch.nn.functional.pad(values, (0, missing))
 
 
-def voices(axes: Sequence[Axis], direction: Direction, device: torch.device) -> Tensor:
+def voices(axes: Sequence[LinkAxis], direction: Direction, device: torch.device) -> Tensor:
     """What the units of each axis weigh in the average map of an input, ``[input unit]``."""
     weights = np.zeros((len(axes), max(len(axis.groups) for axis in axes)), np.float32)
     for place, axis in enumerate(axes):

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headscope.analyses.links.axis import Axis
+from headscope.analyses.links.axis import LinkAxis
 from headscope.analyses.links.choices import Side, by_label, voices, widened
 from headscope.analyses.links.questions import (
     AskedExample,
@@ -251,7 +251,7 @@ class _Reader:
         questions = [example.question for example in asked]
         self._crossed = questions[0].crossed
 
-        def grouped(axes: Sequence[Axis]) -> Units:
+        def grouped(axes: Sequence[LinkAxis]) -> Units:
             longest = max(len(axis.tokens) for axis in axes)
             return Units([axis.groups for axis in axes], longest, engine.rows, device)
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from headscope.analyses.links.axis import Axis
+from headscope.analyses.links.axis import LinkAxis
 from headscope.core.arrays import Bools, Floats, Ints
 from headscope.core.link import OUT_OF_SIGHT, Link, Region, Side, Span, Unit
 from headscope.core.tokens import Tokens
@@ -84,8 +84,8 @@ class Question:
             which are left out (``unseen``); sources that are ``idle``.
     """
 
-    query: Axis
-    key: Axis
+    query: LinkAxis
+    key: LinkAxis
     labels: Sequence[str]
     aligned: bool
     bare: Bools
@@ -166,7 +166,7 @@ def question(
     directions = directions_of(ways)
     sides: dict[Direction, _LinkSide]
     if crossed:
-        ends: dict[Direction, tuple[Axis, Axis, Side]] = {
+        ends: dict[Direction, tuple[LinkAxis, LinkAxis, Side]] = {
             "row": (queries, keys, "b"),
             "column": (keys, queries, "a"),
         }
@@ -210,15 +210,15 @@ def question(
     return Question(queries, keys, [link.label for link in links], aligned, bare, idle, read, notes)
 
 
-def _axis(links: Sequence[Link], tokens: Tokens, unit: Unit, only: Side | None) -> Axis:
+def _axis(links: Sequence[Link], tokens: Tokens, unit: Unit, only: Side | None) -> LinkAxis:
     """The axis of the ends that some links have in one text, or of all."""
     ends = [end for link in links for end in link.ends if only in (None, end.text)]
     try:
-        return Axis(tokens, unit, ends, alone=only is not None)
+        return LinkAxis(tokens, unit, ends, alone=only is not None)
     except InputError as error:
         for link in links:  # the first that is not on it
             try:
-                Axis(
+                LinkAxis(
                     tokens,
                     unit,
                     [end for end in link.ends if only in (None, end.text)],
@@ -229,7 +229,7 @@ def _axis(links: Sequence[Link], tokens: Tokens, unit: Unit, only: Side | None) 
         raise error
 
 
-def _in_sight(links: Sequence[Link], axis: Axis) -> tuple[list[Link], list[str]]:
+def _in_sight(links: Sequence[Link], axis: LinkAxis) -> tuple[list[Link], list[str]]:
     """Links without the regions of which the model sees nothing, and what is to be said of these.
 
     A link goes with its source, and with the last of its targets.
@@ -282,7 +282,7 @@ def _between(link: Link) -> bool:
     )
 
 
-def _bare(links: Sequence[Link], keys: Axis, queries: Axis) -> list[Link]:
+def _bare(links: Sequence[Link], keys: LinkAxis, queries: LinkAxis) -> list[Link]:
     """For each label, a link without a target for each unit of its sources' text that has none."""
     more: list[Link] = []
     for label in dict.fromkeys(link.label for link in links):
@@ -310,7 +310,7 @@ def _bare(links: Sequence[Link], keys: Axis, queries: Axis) -> list[Link]:
 class _LinkSide:
     """Sources on one axis and their targets on another, as they are gathered."""
 
-    def __init__(self, sources: Axis, targets: Axis, count: int, only: Side | None = None) -> None:
+    def __init__(self, sources: LinkAxis, targets: LinkAxis, count: int, only: Side | None = None) -> None:
         self._sources, self._targets, self._only = sources, targets, only
         self._source = [_NONE] * count
         self._pairs: list[tuple[int, int]] = []
@@ -451,7 +451,7 @@ def nearest(question: Question) -> Bools:
     return right
 
 
-def _stretches(read: ReadDirection, axis: Axis, sources: Axis) -> Ints:
+def _stretches(read: ReadDirection, axis: LinkAxis, sources: LinkAxis) -> Ints:
     """Where places are counted from, ``[4 source]``: the first unit on the source's axis and on that of its targets,
     and how many units there are on the latter and on the former.
 
@@ -479,7 +479,7 @@ def largest(question: Question) -> Bools:
     return _extreme(question, lambda axis: np.array([len(group) for group in axis.groups], np.float64))
 
 
-def _extreme(question: Question, score: Callable[[Axis], Floats]) -> Bools:
+def _extreme(question: Question, score: Callable[[LinkAxis], Floats]) -> Bools:
     """Whether the region with the largest score is right, ``[source]``; of other links never."""
     right = np.zeros(len(question.labels), np.bool_)
     for read, axis, _ in _sides(question):
@@ -502,7 +502,7 @@ def by_chance(question: Question, ways: Sequence[Way]) -> Floats:
     return shares
 
 
-def _sides(question: Question) -> list[tuple[ReadDirection, Axis, Axis]]:
+def _sides(question: Question) -> list[tuple[ReadDirection, LinkAxis, LinkAxis]]:
     """What is read, the targets' axis and the sources': once where both directions say the same."""
     sides = [
         (read, *((question.key, question.query) if direction == "row" else (question.query, question.key)))

@@ -29,7 +29,7 @@ from headscope.models import Model
 from headscope.runs.identity import identity
 from headscope.runs.long import described
 from headscope.runs.options import COMMAND
-from headscope.views.explorer import picture_info
+from headscope.views.sheet import Sheet
 
 CALIBRATED = 100
 """Of so many documents an index can tell in which range vectors lie, as it quantises them."""
@@ -288,7 +288,7 @@ def _dataset(pairs: Sequence[TextPair], *, delete: bool) -> xr.Dataset:
     }
     if pairs[0].sides[1].prompt.tokens.picture is not None:
         sides = [side for pair in pairs for side in pair.sides]
-        shown = [json.dumps(picture_info([side.prompt.tokens])) for side in sides[1::2]]
+        shown = [json.dumps(Sheet([side.prompt.tokens]).info()) for side in sides[1::2]]
         boxes = [around(side.prompt.tokens.boxes, side.units) for side in sides]
         made |= {"picture": ("input", shown), "box": (("unit", "edge"), np.concatenate(boxes))}
     return xr.Dataset(made, {"input": range(len(pairs)), **coords})

@@ -26,12 +26,12 @@ from headscope.models import Model
 from headscope.models.pieces import divides, punctuates
 from headscope.views.blobs import Blobs
 from headscope.views.charts import meta_of, model_name
-from headscope.views.explorer import explorer_payload, picture_info
+from headscope.views.explorer import explorer_payload
 from headscope.views.inputs import Input
 from headscope.views.payload import LinkInfo, PictureInfo
 from headscope.views.section import rounded
+from headscope.views.sheet import Sheet
 from headscope.views.sources import CarrierInfo, SourceInfo, SourcesPayload, SourcesState, StatementInfo
-from headscope.views.spectrogram import stretches
 from headscope.views.still_view import StillView
 
 HEADS = 5
@@ -50,8 +50,8 @@ def kept(asked: AskedPrompt, sources: list[Source]) -> AnyDict:
         variables["id"] = ("input", asked.ready["input_ids"][0].tolist())
         variables["read"] = ("input", texts)
         variables["answers"] = ("input", asked.rows.astype(np.int8))
-    areas = tokens.boxes if tokens.picture is not None else stretches(tokens)
-    shown = None if areas is None else picture_info([tokens])
+    sheet = Sheet([tokens])
+    areas, shown = sheet.areas(tokens), sheet.info()
     if areas is not None and shown is not None:
         variables["picture"] = json.dumps(shown)
         variables["box"] = (("span", "side"), around(areas, sources))

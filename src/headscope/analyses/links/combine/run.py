@@ -29,7 +29,14 @@ from headscope.analyses.links.combine.statistics import (
     top_pairs,
 )
 from headscope.analyses.links.engine import Answered, Maps
-from headscope.analyses.links.questions import ALL, DIRECTIONS, AskedExample, Axis, Direction, ReadDirection
+from headscope.analyses.links.questions import (
+    ALL,
+    DIRECTIONS,
+    AskedExample,
+    Direction,
+    LinkAxis,
+    ReadDirection,
+)
 from headscope.analyses.links.run import Kinds, Links
 from headscope.analyses.links.sums import by_layer
 from headscope.analyses.result import returns_result
@@ -459,7 +466,7 @@ def undirected(answered: Answered, apart: int, heads: int) -> Iterator[Candidate
     )
 
 
-def _kept(axis: Axis) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _kept(axis: LinkAxis) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """The axis' own units without special tokens."""
     special = axis.tokens.special_mask
     units = range(axis.size)

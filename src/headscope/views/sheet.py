@@ -1,0 +1,233 @@
+"""All media of an input on one sheet: pictures beside one another, sounds, series and letters below them."""
+
+from __future__ import annotations
+
+import base64
+import io
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from headscope.core.arrays import Bytes, Floats
+from headscope.core.lazy import module
+from headscope.core.media import Letters, Medium, Picture, Series, Sound
+from headscope.core.tokens import Tokens
+from headscope.errors import InputError
+from headscope.views.payload import MediumInfo, MediumKind, PictureInfo
+from headscope.views.spectrogram import INK, PAPER, spectrogram
+
+LARGEST = 768
+"""Of the picture in a page, the longer side, in pixels; of several up to twice that."""
+
+TALL = 256
+"""Of each of several pictures on a sheet, in pixels."""
+
+GAP, NAMED = 8, 20
+"""Between media, and above each of several for its name, in pixels of the sheet."""
+
+WIDEST, LANE, LETTER = 960, 72, 20
+"""The width of a series, the height of each of its channels, and the side of a letter, in pixels."""
+
+
+class _Laid(NamedTuple):
+    """A medium on the sheet.
+
+    Attributes:
+        extent: how far places in it go to the right and down, in its units.
+        box: left, top, right and bottom on the sheet, in pixels.
+    """
+
+    medium: Medium
+    extent: tuple[float, float]
+    box: tuple[float, float, float, float]
+
+
+class Sheet:
+    """All media of some axes as one picture.
+
+    One picture is the sheet itself, so that its pixels are the sheet's.
+    """
+
+    def __init__(self, axes: Sequence[Tokens]) -> None:
+        media: list[Medium] = []
+        ends: list[float] = []
+        for axis in axes:
+            for number, medium in enumerate(axis.media):
+                end = 0.0 if axis.places is None else axis.places[axis.medium == number, 3].max(initial=0.0)
+                at = _at(media, medium)
+                if at < 0:
+                    media.append(medium)
+                    ends.append(0.0)
+                ends[at] = max(ends[at], float(end))
+        self._media = media
+        self.laid = _laid([(one, _extent(one, end)) for one, end in zip(media, ends, strict=True)])
+        self._order = [_at(media, one.medium) for one in self.laid]
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """(width, height) in pixels."""
+        right, bottom = (max((one.box[side] for one in self.laid), default=1) for side in (2, 3))
+        return max(1, round(right)), max(1, round(bottom))
+
+    def areas(self, tokens: Tokens) -> Floats | None:
+        """The area of the sheet that each token stands for, ``[token 4]`` (NaN: none); None for an axis without any."""
+        if tokens.places is None or not tokens.media:
+            return None
+        made = np.full((len(tokens), 4), np.nan)
+        for number, medium in enumerate(tokens.media):
+            here = tokens.medium == number
+            at = self._order.index(_at(self._media, medium))
+            _, extent, (left, top, right, bottom) = self.laid[at]
+            scale = np.array([(right - left) / extent[0], (bottom - top) / extent[1]] * 2)
+            made[here] = tokens.places[here, 1:] * scale + [left, top, left, top]
+        return made
+
+    def info(self) -> PictureInfo | None:
+        """The sheet as it travels, small enough for a page; None without media, and where no Pillow is there."""
+        if not self.laid:
+            return None
+        try:
+            pillow: Any = module("PIL.Image")
+        except InputError:
+            return None
+        several = len(self.laid) > 1
+        width, height = self.size
+        image: Any = pillow.new("RGB", (width, height), tuple(PAPER.tolist()))
+        for medium, extent, box in self.laid:
+            left, top, right, bottom = map(round, box)
+            size = max(1, right - left), max(1, bottom - top)
+            part = pillow.fromarray(_drawn(medium, extent, size))
+            image.paste(part if part.size == size else part.resize(size), (left, top))
+        largest = LARGEST * (1 + several)
+        if isinstance(self.laid[0].medium, Picture):
+            image.thumbnail((largest, largest))
+        file = io.BytesIO()
+        image.save(file, "JPEG", quality=88)
+        src = f"data:image/jpeg;base64,{base64.b64encode(file.getvalue()).decode('ascii')}"
+        kinds = {type(one.medium) for one in self.laid}
+        info = PictureInfo(
+            kind="picture" if len(kinds) > 1 else _KINDS[kinds.pop()],
+            src=src,
+            width=width,
+            height=height,
+            name=", ".join(one.medium.name for one in self.laid if one.medium.name),
+        )
+        if several or not isinstance(self.laid[0].medium, Picture | Sound):
+            info["media"] = [_info(number, *one) for number, one in enumerate(self.laid, 1)]
+        return info
+
+
+def _at(media: Sequence[Medium], medium: Medium) -> int:
+    """Where a medium stands among some, itself or an equal one (maps from a file have one on each axis); or -1."""
+    for at, other in enumerate(media):
+        alike = type(other) is type(medium) and (other.name, other.array.shape) == (
+            medium.name,
+            medium.array.shape,
+        )
+        if other is medium or (alike and np.array_equal(other.array, medium.array)):
+            return at
+    return -1
+
+
+_KINDS: Mapping[type[Medium], MediumKind] = {
+    Picture: "picture",
+    Sound: "sound",
+    Series: "series",
+    Letters: "letters",
+}
+
+
+def _info(number: int, medium: Medium, extent: tuple[float, float], box: tuple[float, ...]) -> MediumInfo:
+    kind = _KINDS[type(medium)]
+    info = MediumInfo(kind=kind, name=medium.name or f"{kind} {number}", box=[round(side, 2) for side in box])
+    if isinstance(medium, Picture) and medium.frames is not None:
+        info["frames"] = [*medium.frames]
+    if isinstance(medium, Series):
+        info["channels"] = [*medium.channels]
+    if isinstance(medium, Letters):
+        info["letters"] = medium.text
+    return info
+
+
+def _extent(medium: Medium, end: float) -> tuple[float, float]:
+    """How far places in a medium go; a model may hear silence behind a sound, and see padding behind a series."""
+    if isinstance(medium, Picture):
+        return medium.size
+    if isinstance(medium, Sound):
+        return max(end, medium.seconds), 1.0
+    if isinstance(medium, Series):
+        return max(end, len(medium.values)), float(medium.values.shape[1])
+    return float(len(medium.text)), 1.0
+
+
+def _laid(media: Sequence[tuple[Medium, tuple[float, float]]]) -> list[_Laid]:
+    """Where each medium lies: pictures in rows of one height, below them all else, each across the sheet."""
+    if len(media) == 1:
+        (medium, extent) = media[0]
+        return [_Laid(medium, extent, (0.0, 0.0, *_size(medium, extent)))]
+    pictures = [(medium, extent) for medium, extent in media if isinstance(medium, Picture)]
+    widths = [TALL * wide / high for _, (wide, high) in pictures]
+    columns = min(range(1, len(pictures) + 1), key=lambda count: _misfit(widths, count), default=1)
+    laid: list[_Laid] = []
+    left, top = 0.0, 0.0
+    for number, ((medium, extent), width) in enumerate(zip(pictures, widths, strict=True)):
+        if number and number % columns == 0:
+            left, top = 0.0, top + NAMED + TALL + GAP
+        laid.append(_Laid(medium, extent, (left, top + NAMED, left + width, top + NAMED + TALL)))
+        left += width + GAP
+    across = max((one.box[2] for one in laid), default=float(WIDEST))
+    top = max((one.box[3] + GAP for one in laid), default=0.0)
+    for medium, extent in media:
+        if not isinstance(medium, Picture):
+            _, high = _size(medium, extent)
+            laid.append(_Laid(medium, extent, (0.0, top + NAMED, across, top + NAMED + high)))
+            top += NAMED + high + GAP
+    return laid
+
+
+def _misfit(widths: Sequence[float], columns: int) -> float:
+    """How far a sheet of so many pictures in a row is from the shape of a screen."""
+    rows = [widths[start : start + columns] for start in range(0, len(widths), columns)]
+    across = max(sum(row) + GAP * (len(row) - 1) for row in rows)
+    return abs(math.log(across / (len(rows) * (NAMED + TALL + GAP)) / 2.4))
+
+
+def _size(medium: Medium, extent: tuple[float, float]) -> tuple[int, int]:
+    """(width, height) of a medium that has the sheet for itself, in pixels."""
+    if isinstance(medium, Picture):
+        return medium.size
+    if isinstance(medium, Sound):
+        return spectrogram(medium, extent[0]).shape[1::-1]
+    if isinstance(medium, Series):
+        return WIDEST, LANE * medium.values.shape[1]
+    return LETTER * len(medium.text), LETTER
+
+
+def _drawn(medium: Medium, extent: tuple[float, float], size: tuple[int, int]) -> Bytes:
+    """The pixels of a medium, ``[row column 3]``; letters, which are text, are left white."""
+    if isinstance(medium, Picture):
+        return medium.pixels
+    if isinstance(medium, Sound):
+        return spectrogram(medium, extent[0])
+    return _curves(medium, extent[0], size) if isinstance(medium, Series) else _paper(size)
+
+
+def _paper(size: tuple[int, int]) -> Bytes:
+    return np.broadcast_to(PAPER, (size[1], size[0], 3)).astype(np.uint8)
+
+
+def _curves(series: Series, steps: float, size: tuple[int, int]) -> Bytes:
+    """Each channel as a curve of its own height, a step at the middle of its place."""
+    draw: Any = module("PIL.ImageDraw")
+    image: Any = module("PIL.Image").fromarray(_paper(size))
+    lane = size[1] / series.values.shape[1]
+    across = (np.arange(len(series.values)) + 0.5) * size[0] / steps
+    low, high = series.values.min(0), series.values.max(0)
+    shares = (series.values - low) / np.where(high > low, high - low, 1.0)
+    for channel, share in enumerate(shares.T.astype(np.float64)):
+        down = lane * (channel + 0.92 - 0.84 * share)
+        points = list(zip(across.tolist(), down.tolist(), strict=True))
+        draw.Draw(image).line([*points, points[-1]], fill=tuple(INK.tolist()), width=2)
+    return np.asarray(image)
