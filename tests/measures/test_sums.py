@@ -34,7 +34,7 @@ def draw_inputs(seed: int, documents: int) -> list[Input]:
 
 
 def gather(inputs: Sequence[Input], by: By = "token") -> Sums:
-    documents = Documents(["a", "b"], by)
+    documents = Documents(["a", "b"], by, folds=2)
     for document, sums, chance, divisors in inputs:
         documents.add(document, Tokens(["x", "y"]), LAYERS, sums, chance, divisors)
     return documents.close()
@@ -93,7 +93,7 @@ def in_blocks(inputs: Sequence[Input], by: By, cuts: Sequence[int]) -> list[Sums
     found: list[Sums] = []
     for number, part in enumerate(parts):
         others = {one[0] for place, other in enumerate(parts) if place != number for one in other}
-        documents = Documents(["a", "b"], by)
+        documents = Documents(["a", "b"], by, folds=2)
         for document, sums, chance, divisors in part:
             documents.add(document, Tokens(["x", "y"]), LAYERS, sums, chance, divisors)
         found.append(documents.close(others & {one[0] for one in part}))
@@ -158,6 +158,7 @@ def test_two_documents_by_hand() -> None:
     without = np.array([1 / 2, 3 / 8])
     assert found.error()[0, 0, 0] == pytest.approx(math.sqrt(1 / 2 * ((without - without.mean()) ** 2).sum()))
     assert found.effective()[0, 0, 0] == pytest.approx(10**2 / (8**2 + 2**2))
+    assert found.folds[:, :, 0, 0, 0].tolist() == [[3.0, 8.0], [1.0, 2.0]]
     assert found.by_chance()[0, 0, 0] == 0.25
 
 

@@ -30,12 +30,12 @@ def card(
         model: which one.
         inputs: the corpus; by default the built-in one of what the model reads.
         output (FOLDER): the folder for card.json and its page, index.html.
-        seed: of needles, random tokens, rotations and halvings.
+        seed: of needles, random tokens and rotations.
         tsv: also all lists as a table by tabs.
         duo (FOLDER): also the pattern of retrieval heads as DuoAttention and kvpress read it.
         vary (A,B): also what lists on texts share under another template, special, dtype, attention or cache.
     """
-    from headscope.analyses.model_card.page import stability
+    from headscope.analyses.model_card.page import in_words
     from headscope.analyses.model_card.run import card as run
     from headscope.analyses.model_card.vary import varied_lines
 
@@ -53,7 +53,7 @@ def card(
         heads = made.heads(name, top=None if one["tested"] else 5)
         count = plural(len(heads), "head") if one["tested"] else "highest"
         print(f"{name}: {count} {' '.join(map(str, heads[:10]))}{' …' * (len(heads) > 10)}".rstrip())
-        print(f"  {stability(one)}")
+        print(f"  {in_words(one['stability'])}")
     for name, why in made.data["not_told"].items():
         console.say(f"{name}: {why}")
     for line in varied_lines(made.data):

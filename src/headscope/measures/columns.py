@@ -132,6 +132,9 @@ COLUMNS = {
         "figure",
         help="what a head would score that looks at places alone, each as often as this one does",
     ),
+    "roles.stays": Column(
+        "stays", "share", 2, help="in which share of draws of documents the head is among the highest"
+    ),
     "roles.threshold": Column("bar", "figure", help="the score that a head must be above to have the role"),
     "roles.chance": Column("chance", "figure", help=_CHANCE),
     "retrieval.accuracy": Column("right", "share"),

@@ -27,6 +27,7 @@ from headscope.measures.files import netcdf
 from headscope.measures.measure import Measure, without
 from headscope.measures.sums import By, Sums
 from headscope.statistics.jackknife import interval, share_interval
+from headscope.statistics.overlap import held
 
 if TYPE_CHECKING:
     import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
@@ -38,16 +39,17 @@ _MODELS = ("model", "a", "b", "before", "after", "models")
 COLUMNS = ("layer", "head", "paper", "measure", "value", "se", "n", "chance", "ci_low", "ci_high")
 """Columns of the tidy table; ``paper`` is the 1-based label, intervals are 95 %, by document."""
 
-ERROR, COUNT, CHANCE, DOCUMENTS, SKEWNESS, OFFSETS = (
+ERROR, COUNT, CHANCE, DOCUMENTS, SKEWNESS, OFFSETS, STAYS = (
     "_se",
     "_n",
     "_chance",
     "_documents",
     "_skewness",
     "_offsets",
+    "_stays",
 )
 """What a dataset has beside a measure ``m``: ``m_se``, ``m_n``, ``m_chance``, ``m_documents``, ``m_skewness``
-and, where roles are told, ``m_offsets``."""
+and, where roles are told, ``m_offsets`` and ``m_stays``."""
 
 ORDER = (
     "distance_pixels",
@@ -136,6 +138,9 @@ def dataset(
         variables[measure.name + DOCUMENTS] = (("layer", "head"), np.where(there, effective[place], np.nan))
         variables[measure.name + SKEWNESS] = (("layer", "head"), np.where(there, skewness[place], np.nan))
         variables[measure.name + CHANCE] = _chance(np.where(there, chance[place], np.nan))
+        if measure.stays:
+            s, n = sums.folds[:, 0, place], sums.folds[:, 1, place]
+            variables[measure.name + STAYS] = staying(s, n, int(sums.documents[place].max()))
     described = dict(meta or {})
     described["corpus"] = {**described.get("corpus", {}), **_corpus(sums, counts)}
     described["absent"] = absent
@@ -144,6 +149,18 @@ def dataset(
         coords={"layer": list(sums.layers), "head": np.arange(sums.s.shape[2])},
         attrs=describe(described),
     )
+
+
+def staying(s: Floats, n: Floats, documents: int = 0) -> tuple[tuple[str, ...], Floats, AnyDict]:
+    """In which share of draws each head is among the highest, as a variable; its attributes are the `Overlap`, if any.
+
+    Args:
+        s, n: sums and counts of each document, or of each of as many parts of the documents, ``[part layer head]``.
+        documents: how many there are, where these are parts.
+    """
+    shared, shares = held(s.reshape(len(s), s[0].size), n.reshape(len(n), s[0].size), documents=documents)
+    attrs = {} if shared is None else shared._asdict()
+    return ("layer", "head"), np.where(np.isfinite(s.sum(0)), shares.reshape(s.shape[1:]), np.nan), attrs
 
 
 def _chance(values: Floats) -> tuple[tuple[str, ...], Floats]:
@@ -203,7 +220,7 @@ def describe(meta: AnyMapping) -> dict[str, str]:
 
 def measure_of(dataset: xr.Dataset, variable: str) -> str:
     """The measure that a variable of a dataset belongs to: itself, or what its error, count or chance is of."""
-    for part in (ERROR, COUNT, CHANCE, DOCUMENTS, SKEWNESS, OFFSETS):
+    for part in (ERROR, COUNT, CHANCE, DOCUMENTS, SKEWNESS, OFFSETS, STAYS):
         if variable.endswith(part) and variable.removesuffix(part) in dataset.data_vars:
             return variable.removesuffix(part)
     return variable

@@ -98,6 +98,7 @@ class Measure:
         keys: names of its sources in `headscope.measures.measure`.
         requires: classes of tokens without which the measure says nothing, beside those that it names.
         example: makes maps of one head on which ``docs/measures.md`` works it out; None: one of that page's does.
+        stays: whether it is told as well how often each head stays among the highest where documents are drawn again.
     """
 
     name: str
@@ -118,6 +119,7 @@ class Measure:
     requires: tuple[str, ...] = ()
     among: Pairs | None = None
     example: Callable[[], AttentionMaps] | None = None
+    stays: bool = False
 
     def cite(self) -> str:
         """BibTeX of the works that the measure comes from; empty for one that comes from none."""

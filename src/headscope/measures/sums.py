@@ -32,6 +32,9 @@ APART = 32
 
 APART_BYTES = 1 << 26
 
+FOLDS = 64
+"""Into how many parts documents fall, of whose sums is told how far the top of a list holds."""
+
 
 ALIKE = 1e-8
 """A share of ΣS²: documents whose residuals have smaller squares have no skewness. Their third powers, below 1e-12 of
@@ -344,6 +347,7 @@ class Sums(Skewed):
         layers: the model's index of each layer, the second axis.
         chance: ΣS of uniform attention over the visible keys, like `s`.
         by: what a figure is a mean over.
+        folds: S and N of parts of the documents ``[fold 2 measure layer head]``; no part where they are not asked for.
 
     Among `counts` are words, split_words, and the tokens of each class.
     """
@@ -352,9 +356,28 @@ class Sums(Skewed):
     layers: tuple[int, ...]
     chance: Floats
     by: By = "token"
+    folds: Floats
 
     labels = ("measures", "layers", "by")
     more = ("chance",)
+
+    @classmethod
+    def empty(cls, arrays: Sequence[Floats], *, folds: int = 0, **labels: Any) -> Self:
+        """The sums of no document, for documents of such arrays, and of so many parts."""
+        return super().empty(arrays, folds=np.full((folds, 2, *arrays[0].shape), -0.0), **labels)
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """The attributes that are sums over documents."""
+        return (*super().names(), "folds")
+
+    def with_documents(self, ended: Sequence[Open], rest: Sequence[Open]) -> Self:
+        """These sums with documents that have ended, and those that may go on."""
+        known, folds = super().with_documents(ended, rest), self.folds.copy()
+        for part in ended if len(folds) else ():
+            s, _, n = self.weighed(part.arrays)
+            folds[part.document % len(folds)] += s, n
+        return replace(known, folds=folds)
 
     def weighed(self, arrays: tuple[Floats, ...]) -> tuple[Floats, ...]:
         """The arrays of a document as they count: its means, where documents count the same."""
@@ -381,10 +404,11 @@ class Documents(Gathering[Sums]):
         measures: names.
         by: what a figure is a mean over: rows (``token``), documents' means (``document``), or inputs' means
             (``segment``, as the released code of Clark et al. 2019 does).
+        folds: into how many parts documents fall (`Sums`).
     """
 
-    def __init__(self, measures: Sequence[str], by: By = "token") -> None:
-        super().__init__(Sums, measures=tuple(measures), by=by)
+    def __init__(self, measures: Sequence[str], by: By = "token", folds: int = 0) -> None:
+        super().__init__(Sums, measures=tuple(measures), by=by, folds=folds)
 
     def add(
         self,

@@ -32,7 +32,7 @@ from headscope.core.tokens import Tokens
 from headscope.corpora import Example
 from headscope.errors import InputError, RefusedError
 from headscope.measures.measure import Matrix, Measure
-from headscope.measures.sums import By, Documents, Sums
+from headscope.measures.sums import FOLDS, By, Documents, Sums
 from headscope.measures.surface import SMOOTHING, Preset, prepared
 from headscope.models import Model
 from headscope.models.weights import LARGE, expect_finite, not_finite, size_of
@@ -235,7 +235,8 @@ class Task:
         looked at when all batches have been read.
         """
         before = self.routes.copy()
-        documents = Documents([measure.name for measure in self.measures], self.by)
+        folds = FOLDS * any(measure.stays for measure in self.measures)
+        documents = Documents([measure.name for measure in self.measures], self.by, folds)
         for batch, rows in worked(block, self.measured, done):
             for place, example in enumerate(batch):
                 documents.add(

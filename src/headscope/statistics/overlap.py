@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from headscope.core.arrays import Bools, Floats, Ints, quiet
+from headscope.core.types import AnyMapping
 from headscope.statistics.jackknife import LEAST
 
 TOP = 10
@@ -19,6 +20,9 @@ HALVINGS = 1000
 
 ALIKE = 0.9
 """The overlap that a corpus should be large enough for."""
+
+FEW = "too few documents: it takes ten, and two heads"
+"""Why there is no overlap."""
 
 _NUMBERS = 1 << 22
 """About how many figures are ranked at once."""
@@ -52,6 +56,20 @@ class Overlap(NamedTuple):
         """Share, interval and chance as what both lists have of all that either has."""
         share, low, high, chance = (one / (2 - one) for one in (self.share, self.low, self.high, self.chance))
         return share, low, high, chance
+
+
+def in_words(overlap: AnyMapping | str) -> str:
+    """An `Overlap` as it is kept, or why there is none, in a sentence."""
+    if isinstance(overlap, str) or not overlap:
+        return f"Overlap of halves: none, since {overlap or FEW}."
+    needed = (
+        f"; about {overlap['needed']:,.0f} documents for .9" if "needed" in overlap else ""
+    )  # older cards say none
+    share, low, high, chance = (f"{overlap[of]:.2f}" for of in ("share", "low", "high", "chance"))
+    return (
+        f"Overlap of the top {overlap['top']} in two halves of {overlap['documents']} documents: {share} "
+        f"(of two other corpora {low} to {high}; chance {chance}){needed}."
+    )
 
 
 def overlap(
@@ -115,6 +133,21 @@ def overlaps(
         ends = max(0.0, share - wide), min(1.0, share + wide)
         made.append(Overlap(top, share, *ends, top / there, documents, needed))
     return made
+
+
+def held(s: Floats, n: Floats, *, documents: int = 0) -> tuple[Overlap | None, Floats]:
+    """The `overlap` of a list, and in which share of draws each head `stays`; NaN where there is no overlap.
+
+    Args:
+        s, n: as in `overlap`, or sums and counts of parts of the documents.
+        documents: how many documents there are, where these are parts.
+    """
+    shared = overlap(s, n)
+    if shared is None:
+        return None, np.nan * s.sum(0)
+    together = max(documents, shared.documents) / shared.documents
+    shared = shared._replace(documents=max(documents, shared.documents), needed=shared.needed * together)
+    return shared, stays(s, n, resamplings(len(s)), [shared.top])[0]
 
 
 def halvings(documents: int, draws: int = HALVINGS, seed: int = 0) -> Bools:

@@ -18,7 +18,7 @@ from headscope.analyses.model_card.card import FIGURES, Card
 from headscope.corpora import Corpus
 from headscope.errors import HeadscopeWarning, InputError
 from headscope.models import Model
-from headscope.statistics.overlap import overlap
+from headscope.statistics.overlap import held, overlap
 from tests.helpers.pages import payload, section
 from tests.helpers.planted_alignment import PLANTED, planting, recordings
 from tests.helpers.planted_induction import circuit
@@ -153,7 +153,7 @@ def test_a_planted_retrieval_head_is_listed_with_the_overlap_of_needles() -> Non
         card = hs.card(planted, corpus)
     of = "analyses"
     with warnings.catch_warnings(action="ignore", category=HeadscopeWarning):
-        hs.roles(planted, corpus)
+        roles = hs.roles(planted, corpus)
         hs.contribution.importance(planted, corpus)
         hs.writes(planted)
     assert calls["card"] == calls["analyses"]  # nothing is read again for halves
@@ -161,6 +161,10 @@ def test_a_planted_retrieval_head_is_listed_with_the_overlap_of_needles() -> Non
     overlap = card.lists["retrieval"]["stability"]
     assert (overlap["top"], overlap["share"], overlap["chance"]) == (2, 1, 0.5)
     assert overlap["documents"] > 10
+    for name, one in roles.attrs["lists"].items():
+        assert one == pytest.approx(card.lists[name]["stability"], rel=1e-6), name
+    for row in roles[roles["role"] == "retrieval"].itertuples():
+        assert card.rows("retrieval")[0]["stays"] == pytest.approx(row.stays, abs=1e-3)
 
 
 def test_a_model_of_pictures_has_a_card(tmp_path: Path) -> None:
@@ -194,3 +198,16 @@ def test_halves_agree_by_chance_where_heads_do_not_differ_and_wholly_where_they_
     overlaps = [overlap(draw.normal(0, 1, (30, 40)), ones, seed=seed, draws=100) for seed in range(20)]
     assert np.mean([one.share for one in overlaps if one is not None]) == pytest.approx(0.25, abs=0.05)
     assert overlap(ones[:9], ones[:9]) is None
+
+
+def test_parts_of_many_documents_tell_what_the_documents_do() -> None:
+    draw = np.random.default_rng(0)
+    s, n = draw.normal(draw.normal(0, 0.3, 60), 1, (640, 60)), np.ones((640, 60))
+    parts = [one.reshape(10, 64, 60).sum(0) for one in (s, n)]
+    (every, stay), (some, stay_some) = held(s, n), held(*parts, documents=640)
+    assert every is not None
+    assert some is not None
+    assert (every.documents, some.documents) == (640, 640)
+    assert every.share == pytest.approx(some.share, abs=0.05)
+    assert 0.5 < some.needed / every.needed < 2
+    assert np.abs(stay - stay_some).max() < 0.1

@@ -13,6 +13,7 @@ import xarray as xr
 from scipy import stats
 
 import headscope as hs
+from headscope.analyses.roles.section import Roles
 from headscope.analyses.roles.statistics import (
     COLUMNS,
     NONE,
@@ -32,6 +33,7 @@ from headscope.measures.dataset import dataset
 from headscope.measures.measure import mask, selection
 from headscope.measures.sums import Documents
 from headscope.statistics.jackknife import above
+from headscope.views.blobs import Blobs
 
 Plan = Callable[[Tokens], np.ndarray]
 WORDS = "walk the cat old bridge saw water they rain looked at and stone fish door late".split()  # noqa: SIM905
@@ -265,6 +267,15 @@ def test_p_and_q_and_intervals_by_hand() -> None:
     untested = roles(given).attrs["untested"]
     assert untested["separators"] == reason
     assert untested["next token"] == "no figures of next"
+    assert kept.attrs["lists"] == {}
+    heads, stay = ("layer", "head"), np.array([[1.0, 0.8, 0.2]])
+    of_many = roles(two([0.6, 0.52, 0.4], 0.02).assign(previous_stays=(heads, stay, {"needed": 20.0})))
+    assert of_many["stays"].fillna(0).tolist() == [1.0, 0.0, 0.0]
+    assert of_many.attrs["lists"] == {"previous token": {"needed": 20.0}}
+    of_few = roles(two([0.6, 0.52, 0.4], 0.02).assign(previous_stays=(heads, np.nan * stay)))
+    assert [remark.split("about: ")[1] for remark in Roles(of_few).info(Blobs())["notes"][:1]] == [
+        "previous token too few documents to say."
+    ]
     loose = roles(two([0.6, 0.52, 0.4], 0.02), level=0.4)
     assert loose["role"].tolist() == ["previous token", "previous token", NONE]
 

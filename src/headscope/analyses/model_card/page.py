@@ -16,6 +16,7 @@ from headscope.analyses.roles.statistics import COLUMNS
 from headscope.core.counts import plural
 from headscope.core.heads import Head
 from headscope.core.types import AnyDict, AnyMapping
+from headscope.statistics.overlap import in_words
 from headscope.views import blocks, digits
 from headscope.views.blobs import Blobs
 from headscope.views.blocks import (
@@ -177,7 +178,7 @@ def _sections(card: AnyMapping, heads: Sequence[Head]) -> Iterator[Any]:
     folds = [
         blocks.folded(
             "The overlap of halves, list by list",
-            blocks.definitions({name: stability(one) for name, one in lists.items()}),
+            blocks.definitions({name: in_words(one["stability"]) for name, one in lists.items()}),
         )
     ]
     if missing := card["not_told"]:
@@ -204,21 +205,6 @@ def _overlaps(lists: AnyMapping) -> str:
         f"Two halves of the documents share from {digits.percent(one['share'])} ({low}) to "
         f"{digits.percent(other['share'])} ({high}) of the {one['top']} highest heads; "
         f"by chance {digits.percent(one['chance'])}."
-    )
-
-
-def stability(one: AnyMapping) -> str:
-    """A list's overlap of halves, in a sentence."""
-    overlap = one["stability"]
-    if isinstance(overlap, str):
-        return f"Overlap of halves: none, since {overlap}."
-    needed = (
-        f"; about {overlap['needed']:,.0f} documents for .9" if "needed" in overlap else ""
-    )  # older cards say none
-    share, low, high, chance = (f"{overlap[of]:.2f}" for of in ("share", "low", "high", "chance"))
-    return (
-        f"Overlap of the top {overlap['top']} in two halves of {overlap['documents']} documents: {share} "
-        f"(of two other corpora {low} to {high}; chance {chance}){needed}."
     )
 
 

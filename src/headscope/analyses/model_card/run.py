@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -21,7 +20,7 @@ from headscope.analyses.model_card.vary import Varied
 from headscope.analyses.model_card.vary import vary as varied_lists
 from headscope.analyses.options import Through, with_options
 from headscope.analyses.roles.definitions import ROLES
-from headscope.analyses.roles.run import READINGS, every_role, needles
+from headscope.analyses.roles.run import READINGS, every_role
 from headscope.analyses.writes.run import writes
 from headscope.attention.objective import objective
 from headscope.core.arrays import Floats
@@ -32,8 +31,8 @@ from headscope.corpora import Corpus, Example, readers
 from headscope.corpora.perceived import shipped
 from headscope.errors import CorpusError, HeadscopeError
 from headscope.measures.choose import choose
-from headscope.measures.dataset import dataset, description
-from headscope.measures.sums import Documents
+from headscope.measures.dataset import dataset, description, staying
+from headscope.measures.sums import FOLDS, Documents
 from headscope.models import Model
 from headscope.models.model import expect_attention, expect_text_alone
 from headscope.models.perceive import reads
@@ -44,7 +43,7 @@ from headscope.runs.long import described
 from headscope.runs.options import RunOptions
 from headscope.runs.task import Task
 from headscope.statistics.jackknife import false_discovery
-from headscope.statistics.overlap import Overlap, overlap, resamplings, stays
+from headscope.statistics.overlap import FEW
 
 
 @dataclass
@@ -65,29 +64,23 @@ class ReadCorpus:
 
 
 @dataclass
-class Halves:
-    """Measures what lists are made of, and keeps what two halves of it say: nothing is read twice.
+class Readings:
+    """Measures what lists are made of, and keeps what was read for it: nothing is read twice.
 
     Attributes:
-        seed: of halvings and needles.
         corpus: its name.
         read: what was read, by what for.
-        overlaps: of each list; None with too few documents.
-        stays: of each list in which share of draws a head is among the highest.
     """
 
-    seed: int
     corpus: str
     read: dict[str, ReadCorpus] = field(default_factory=dict[str, ReadCorpus])
-    overlaps: dict[str, Overlap | None] = field(default_factory=dict[str, "Overlap | None"])
-    stays: dict[str, dict[Head, float]] = field(default_factory=dict[str, dict[Head, float]])
 
     def measure(
         self, model: Model, corpus: Corpus | Iterable[Example], *, measures: Any, **options: Any
     ) -> xr.Dataset:
         """The figures of the next of `READINGS`, as `headscope.measure` has them."""
         model, chosen, through = reader_of(model, corpus), choose(measures), RunOptions(**options)
-        documents = Documents([measure.name for measure in chosen])
+        documents = Documents([measure.name for measure in chosen], folds=FOLDS)
         name = READINGS[len(self.read)]
         seen = _SeenInputs("repeated random tokens" if name == "repeated" else self.corpus)
         inputs = examples(model, corpus, through.limit)
@@ -95,69 +88,34 @@ class Halves:
             for batch, rows in block:
                 for example, *arrays in zip(batch, rows.sums, rows.chance, rows.divisors, strict=True):
                     documents.add(example.document, tokens_of(example), rows.layers, *arrays)
-                    seen.add(example, arrays[0], arrays[-1])
+                    seen.add(example)
+        self.read[name] = seen.close()
         meta = described(model, corpus, inputs)
-        result = dataset(documents.close(), chosen, causal=model.causal, meta=meta)
-        self._keep(name, seen, [measure.name for measure in chosen], result)
-        return result
+        return dataset(documents.close(), chosen, causal=model.causal, meta=meta)
 
     def importance(self, model: Model, corpus: Corpus, options: RunOptions) -> xr.Dataset:
         """Head importance."""
         seen = _SeenInputs(self.corpus)
         result = by_gates(objective(model), corpus, options, seen=seen.add)
-        self._keep(NAME, seen, [NAME], result)
-        return result
-
-    def needles(self, model: Model) -> xr.Dataset:
-        """What is known of retrieval."""
-        result = needles(model, self.seed)
-        self._counted("retrieval", result["hits"].values, result["answered"].values, result)
-        return result
-
-    def alignment(self, model: Model, corpus: Corpus, limit: int | None) -> xr.Dataset:
-        """Which heads align words with sound."""
-        result = alignment_heads(model, corpus, limit=limit)
-        self._counted("alignment", result["right"].values, result["words"].values, result)
-        return result
-
-    def _counted(self, name: str, hits: Floats, counts: Floats, result: xr.Dataset) -> None:
-        hits = hits.reshape(len(hits), -1)
-        self._hold(name, hits, np.broadcast_to(counts[:, None], hits.shape), result)
-
-    def _keep(self, name: str, seen: _SeenInputs, names: list[str], result: xr.Dataset) -> None:
-        both = [np.stack([seen.sums[document][side] for document in sorted(seen.sums)]) for side in (0, 1)]
-        s, n = (array.reshape(*array.shape[:2], -1) for array in both)
-        for place, one in enumerate(names):
-            self._hold(one, s[:, place], n[:, place], result)
-        self.read[name] = seen.close()
-
-    def _hold(self, name: str, s: Floats, n: Floats, result: xr.Dataset) -> None:
-        """Keep how far a list holds, and which of its heads do."""
-        shared = self.overlaps[name] = overlap(s, n, seed=self.seed)
-        if shared is not None:
-            shares = stays(s, n, resamplings(len(s), seed=self.seed), [shared.top])[0]
-            heads = [
-                Head(layer, head)
-                for layer in result["layer"].values.tolist()
-                for head in range(result.sizes["head"])
-            ]
-            self.stays[name] = dict(zip(heads, shares.tolist(), strict=True))
+        self.read[NAME] = seen.close()
+        s, n = map(np.concatenate, zip(*seen.sums.values(), strict=True))
+        return result.assign({f"{NAME}_stays": staying(s, n)})
 
 
 class _SeenInputs:
     """What inputs were seen, and what their documents gave."""
 
     def __init__(self, name: str) -> None:
-        self.sums: dict[int, tuple[Floats, Floats]] = {}
+        self.sums: dict[int, list[Floats]] = {}
         self._digest, self._read = hashlib.sha256(), ReadCorpus(name)
 
-    def add(self, example: Example, s: Floats, n: Floats) -> None:
+    def add(self, example: Example, *arrays: Floats) -> None:
         pieces = tokens_of(example).pieces
         self._digest.update("\n".join([*pieces, ""]).encode())
         self._read.inputs += 1
         self._read.tokens += len(pieces)
-        before = self.sums.get(example.document, (0.0, 0.0))
-        self.sums[example.document] = (before[0] + s, before[1] + n)
+        before = self.sums.get(example.document, [0.0 * array for array in arrays])
+        self.sums[example.document] = [a + b for a, b in zip(before, arrays, strict=True)]
 
     def close(self) -> ReadCorpus:
         self._read.sha256, self._read.documents = self._digest.hexdigest(), len(self.sums)
@@ -193,7 +151,7 @@ def card(
         model: from `headscope.load`.
         corpus: of texts, pictures or sounds, and at least ten documents for stability; by default the built-in one of
             what the model reads.
-        seed: of needles, random tokens, rotations and halvings.
+        seed: of needles, random tokens and rotations.
         vary: ``template``, ``special``, ``dtype``, ``attention``, ``cache``: also what the highest heads of lists on
             texts share when the chat template stands around each text, special tokens around none, weights are
             bfloat16 (or float32), attention is eager (or not), and answers are decoded with a cache.
@@ -213,25 +171,24 @@ def card(
     through = RunOptions(**options)
     lists: dict[str, AnyDict] = {}
     not_told: dict[str, str] = {}
-    halves = Halves(seed, corpus.name)
-    retrieved = partial(halves.needles, model)
+    readings = Readings(corpus.name)
     table = _tried(
         not_told,
         "roles",
-        lambda: every_role(model, corpus, seed=seed, measured=halves.measure, retrieved=retrieved, **options),
+        lambda: every_role(model, corpus, seed=seed, measured=readings.measure, **options),
     )
     if table is not None:
         not_told |= table.attrs["untested"]
-        lists |= _of_roles(table, halves.overlaps)
+        lists |= _of_roles(table)
     if corpus.kind == "text":
         few = RunOptions(through.batch_size, min(through.limit or IMPORTANCE, IMPORTANCE))
-        result = _tried(not_told, NAME, lambda: halves.importance(model, corpus, few))
+        result = _tried(not_told, NAME, lambda: readings.importance(model, corpus, few))
         if result is not None:
-            lists[NAME] = _listed(result, NAME, result[NAME].attrs["description"], halves.overlaps[NAME])
+            lists[NAME] = _listed(result, NAME, result[NAME].attrs["description"])
     else:
         not_told[NAME] = "it is taken of texts"
     if corpus.kind == "sounds":
-        aligned = _tried(not_told, "alignment", lambda: halves.alignment(model, corpus, through.limit))
+        aligned = _tried(not_told, "alignment", lambda: alignment_heads(model, corpus, limit=through.limit))
         if aligned is not None:
             why = "Share of words that the decoder's head, of its cross-attention, looks at most where they are heard."
             figures = {
@@ -239,22 +196,18 @@ def card(
                 "n": aligned["words"].sum(),
                 "documents": description(aligned)["effective"],
             }
-            aligned = aligned.assign(
-                {f"aligned_{figure}": value + 0 * aligned["aligned"] for figure, value in figures.items()}
+            right = aligned["right"].values
+            words = aligned["words"].values[:, None, None] + 0 * right
+            aligned = aligned.assign(aligned_stays=staying(right, words)).assign(
+                {f"aligned_{figure}": value + 0 * aligned["aligned"] for figure, value in figures.items()},
             )
-            lists["alignment"] = _listed(aligned, "aligned", why, halves.overlaps["alignment"])
-    held = {role.name: halves.stays.get(role.variable, {}) for role in ROLES} | halves.stays
-    for name, one in lists.items():
-        for row in one["heads"]:
-            if (head := Head.parse(row["head"])) in held.get(name, {}):
-                row["stays"] = round(held[name][head], 3)
+            lists["alignment"] = _listed(aligned, "aligned", why)
     wrote = _tried(not_told, "copying", lambda: writes(model, seed=seed))
     if wrote is not None:
         lists["copying"] = _listed(
             promoting(wrote),
             "copying",
             "Copying score of the weights: 1 for a head that promotes what it looks at (Elhage et al. 2021).",
-            "it is told from the weights alone",
             tested=True,
         )
     varied = (
@@ -269,7 +222,7 @@ def card(
             "model": _model(model),
             "made": versions(),
             "options": {"seed": seed, "limit": through.limit},
-            "corpora": {name: vars(read) for name, read in halves.read.items()},
+            "corpora": {name: vars(read) for name, read in readings.read.items()},
             "lists": lists,
             **({"varied": {by: _placeless(one) for by, one in varied.items()}} if varied else {}),
             "not_told": {name: placeless(why) for name, why in not_told.items()},
@@ -315,7 +268,7 @@ def placeless(text: str) -> str:
     return re.sub(r"(?<![\w.])(?:[A-Za-z]:\\|/)(?:[^\s:/\\]+[/\\])*", "", text)
 
 
-def _of_roles(table: Any, overlaps: Mapping[str, Overlap | None]) -> dict[str, AnyDict]:
+def _of_roles(table: Any) -> dict[str, AnyDict]:
     """The lists of roles that were tested."""
     lists: dict[str, AnyDict] = {}
     for role in ROLES:
@@ -329,13 +282,11 @@ def _of_roles(table: Any, overlaps: Mapping[str, Overlap | None]) -> dict[str, A
         ]
         if heads:
             why = "its figures are not added up over documents"
-            lists[role.name] = _list(heads, role.why, overlaps.get(role.variable, why), tested=True)
+            lists[role.name] = _list(heads, role.why, table.attrs["lists"].get(role.name, why), tested=True)
     return lists
 
 
-def _listed(
-    result: xr.Dataset, name: str, why: str, stability: Overlap | str | None, *, tested: bool = False
-) -> AnyDict:
+def _listed(result: xr.Dataset, name: str, why: str, *, tested: bool = False) -> AnyDict:
     """The list of a result over heads."""
     parts = {figure: f"{name}_{figure}" for figure in FIGURES} | {"score": name}
     heads: list[AnyDict] = []
@@ -348,18 +299,18 @@ def _listed(
             }
             if math.isfinite(figures["score"]):
                 heads.append(_head(layer, head, figures))
-    return _list(heads, why, stability, tested=tested)
+    stay = f"{name}_stays"
+    held = dict(result[stay].attrs) if stay in result else "it is told from the weights alone"
+    return _list(heads, why, held, tested=tested)
 
 
-def _list(heads: list[AnyDict], why: str, stability: Overlap | str | None, *, tested: bool) -> AnyDict:
+def _list(heads: list[AnyDict], why: str, stability: AnyMapping | str, *, tested: bool) -> AnyDict:
     heads.sort(key=lambda one: -math.inf if one["score"] is None else -one["score"])
     for one in heads:
         low, high = one.get("low"), one.get("high")
         if low is not None and high is not None and WIDE < high - low <= 1:
             one["low"] = one["high"] = None  # it says nothing of a share
-    if stability is None:
-        stability = "too few documents: it takes ten, and two heads"
-    rounded: Any = stability if isinstance(stability, str) else _rounded(stability._asdict())
+    rounded: Any = stability if isinstance(stability, str) else _rounded(stability) or FEW
     return {"why": why, "tested": tested, "heads": heads, "stability": rounded}
 
 

@@ -32,7 +32,8 @@ from headscope.core.validation import Level, Seed
 from headscope.corpora import Corpus, Example
 from headscope.errors import InputError, RefusedError
 from headscope.measures.choose import choose
-from headscope.measures.dataset import dataset, description
+from headscope.measures.dataset import dataset, description, staying
+from headscope.measures.measure import Measure
 from headscope.measures.patterns import SINK_TOKENS
 from headscope.models import Model
 from headscope.models.perceive import expect_ids
@@ -272,7 +273,7 @@ def _every_role(
 
     if corpus.kind != "text":
         one = replace(through, resume=kept("inputs"))
-        figures = measured(model, corpus, measures=seen_measures(corpus.kind), **vars(one))
+        figures = measured(model, corpus, measures=_staying(seen_measures(corpus.kind)), **vars(one))
         find_artefacts = partial(artefacts, model, corpus, batch_size=through.batch_size, limit=through.limit)
         return seen_roles(figures, find_artefacts)
     datasets: list[xr.Dataset] = []
@@ -282,7 +283,7 @@ def _every_role(
         inputs = inputs if isinstance(inputs, Corpus) else list(inputs)
         one = replace(through, resume=kept(READINGS[place]), progress=through.progress and not place)
         with unwatched():  # unknown pieces of the corpus are told where tokens are counted
-            datasets.append(measured(model, inputs, measures=measures, **vars(one)))
+            datasets.append(measured(model, inputs, measures=_staying(measures), **vars(one)))
         read.append((inputs, measures))
         if "induction" in measures and isinstance(inputs, list):
             copies = copying(model, inputs)
@@ -301,7 +302,9 @@ def _every_role(
     find = retrieved or partial(needles, model, seed, resume=kept("needles"))
     needled = _retrieved(find) if model.causal else ""
     if isinstance(needled, xr.Dataset):
-        datasets.append(needled)
+        hits = needled["hits"].values
+        stay = staying(hits, needled["answered"].values[:, None, None] + 0 * hits)
+        datasets.append(needled.assign(retrieval_stays=stay))
     table = statistics.every(*datasets)
     for role in definitions.ROLES:
         if role.name in table.attrs["untested"]:
@@ -319,6 +322,11 @@ def _every_role(
         meta["repeated_tokens"] = {"sequences": SEQUENCES, "seed": seed}
     table.attrs["meta"] = meta | {"untested": table.attrs["untested"]}
     return table
+
+
+def _staying(names: Sequence[str]) -> list[Measure]:
+    """Measures of which is told how far their lists hold."""
+    return [replace(one, stays=True) for one in choose(names)]
 
 
 def seen_measures(kind: Kind) -> list[str]:

@@ -30,9 +30,11 @@ from headscope.analyses.roles.statistics import (
 from headscope.analyses.study import LEVEL, Seen, Study
 from headscope.core.counts import plural
 from headscope.core.heads import Head
+from headscope.core.types import AnyMapping
 from headscope.errors import RefusedError
 from headscope.measures.dataset import description
 from headscope.runs.rare import with_rarest
+from headscope.statistics.overlap import in_words
 from headscope.views import blocks, digits
 from headscope.views.blobs import Blobs
 from headscope.views.blocks import BarInfo, Block, BlocksSection, CellInfo, ListBlock, ListEntry, TableBlock
@@ -98,6 +100,9 @@ class Roles(Section):
                     scores,
                 )
             )
+        if lists := self._lists():
+            held = blocks.definitions({name: in_words(one) for name, one in lists.items()})
+            folds.append(blocks.folded("How far the list of each role's highest heads holds", held))
         if why:
             folds.append(blocks.folded("Where the bars come from", blocks.definitions(why)))
         if absent:
@@ -201,10 +206,26 @@ class Roles(Section):
         return [
             f"A role is a measure and a bar: {tests:,} tests over {counted}, q after Benjamini and Hochberg at "
             f"{self.level:g} within each family of roles, so at most {100 * self.level:.0f} % of those named of a "
-            "family are expected to be wrong.",
+            f"family are expected to be wrong.{self._needed()}",
             f"Chance is uniform attention; {bar} Intervals are 95 %, by document.",
             *self._off_note(),
         ]
+
+    def _lists(self) -> dict[str, AnyMapping]:
+        """How far the list of each role that a head has holds."""
+        table: Any = self.table
+        return {
+            name: one for name, one in table.attrs.get("lists", {}).items() if (table["role"] == name).any()
+        }
+
+    def _needed(self) -> str:
+        """How many documents these lists take."""
+        sizes = [
+            f"{name} {format(one['needed'], ',.0f') if one else 'too few documents to say'}"
+            for name, one in self._lists().items()
+        ]
+        needed = f" For two corpora to share .9 of the ten heads highest in a role it takes about: {'; '.join(sizes)}."
+        return needed * bool(sizes)
 
     def _off_note(self) -> list[str]:
         off = [role.name for role in ROLES if role.of is not None]
@@ -281,6 +302,7 @@ def _table(table: Any, shown: Any, why: Mapping[str, str], seen: Mapping[str, Se
             ["offsets"] if table.loc[shown, "offsets"].notna().any() else []
         ),  # of pictures and sounds there are none
         *("p", "q", "n"),
+        *(["stays"] if table["stays"].notna().any() else []),
     ]
     return blocks.table(
         "roles",

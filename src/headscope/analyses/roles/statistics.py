@@ -39,14 +39,15 @@ from headscope.analyses.roles.definitions import (
 from headscope.core.arrays import Floats
 from headscope.core.heads import Head
 from headscope.core.tokens import Kind
+from headscope.core.types import AnyDict
 from headscope.errors import FewError, InputError
-from headscope.measures.dataset import chance_of, description, documents_of
+from headscope.measures.dataset import STAYS, chance_of, description, documents_of
 from headscope.measures.tidy import tidy
 from headscope.statistics.jackknife import LEAST, above, false_discovery, interval, share_interval
 
 TESTED = (
     *("layer", "head", "paper", "role", "score", "ci_low", "ci_high", "threshold", "chance"),
-    *("p", "q", "n", "offsets", "se", "documents", "family", "copying"),
+    *("p", "q", "n", "offsets", "se", "documents", "family", "copying", "stays"),
 )
 COLUMNS = (*TESTED, "nearest", "nearest_score")
 """Columns of the table; ``threshold`` is the bar that a score had to pass, ``role`` is ``none`` for a head without.
@@ -58,7 +59,8 @@ A role of two scores (``induction``: prefix matching, and ``copying``) has the s
 and p is the larger of theirs (Berger 1982, an intersection-union test).
 
 ``chance`` is what uniform attention scores, ``offsets`` what the head's own offsets do; ``documents`` is how many
-documents of equal size would tell as much.
+documents of equal size would tell as much; ``stays`` is in which share of draws of documents the head is among the
+highest of all heads by this score.
 """
 
 
@@ -102,13 +104,15 @@ def every(*datasets: xr.Dataset, confidence: float = 0.95) -> pd.DataFrame:
             (`headscope.analyses.roles.run`), retrieval on needles (`headscope.retrieval`).
         confidence: of the intervals.
 
-    ``attrs["untested"]`` says which roles were not tested, and why. Raises `InputError` where none was: a test needs
-    figures from at least `headscope.statistics.jackknife.LEAST` effective documents.
+    ``attrs["untested"]`` says which roles were not tested, and why, ``attrs["lists"]`` how far the list of each role's
+    highest heads holds (`headscope.statistics.overlap.Overlap`; of too few documents nothing). Raises `InputError`
+    where none was: a test needs figures from at least `headscope.statistics.jackknife.LEAST` effective documents.
     """
     if not datasets:
         raise InputError("roles: expected at least one dataset, found none")
     tests: list[pd.DataFrame] = []
     untested: dict[str, str] = {}
+    lists: dict[str, AnyDict] = {}
     documents: list[float] = []
     for role in roles_on(kind_of(datasets[0])):
         dataset = next((candidate for candidate in datasets if role.variable in candidate.data_vars), None)
@@ -128,6 +132,8 @@ def every(*datasets: xr.Dataset, confidence: float = 0.95) -> pd.DataFrame:
             untested[role.name] = f"{role.measure} from {_documents(most)}; a test needs {LEAST:.0f}"
         elif len(rows := _test(role, dataset, confidence, second)):
             tests.append(rows)
+            if f"{role.variable}{STAYS}" in dataset:
+                lists[role.name] = dict(dataset[f"{role.variable}{STAYS}"].attrs)
         else:
             untested[role.name] = "uniform attention has it already"
     if not tests and documents:
@@ -146,7 +152,7 @@ def every(*datasets: xr.Dataset, confidence: float = 0.95) -> pd.DataFrame:
     for family in dict.fromkeys(table["family"]):
         members = table["family"] == family
         table.loc[members, "q"] = false_discovery(table.loc[members, "p"].to_numpy())
-    table.attrs["untested"] = untested
+    table.attrs |= {"untested": untested, "lists": lists}
     return table[list(TESTED)]
 
 
@@ -186,8 +192,8 @@ def roles(*datasets: xr.Dataset, level: float = 0.05, confidence: float = 0.95) 
         level: the most that q may be: the expected share of wrong roles among those of a family that are named.
 
     ``attrs["roles"]`` says where each threshold comes from, ``attrs["tests"]`` how many tests were made,
-    ``attrs["untested"]`` which roles were not tested, and why, and ``attrs["not_found"]`` the best head of each role
-    that was tested and that no head has. Raises `InputError` as `every` does.
+    ``attrs["not_found"]`` the best head of each role that was tested and that no head has. The others, and what is
+    raised, are those of `every`.
     """
     return named(every(*datasets, confidence=confidence), level)
 
@@ -208,7 +214,7 @@ def named(tests: pd.DataFrame, level: float = 0.05) -> pd.DataFrame:
     table.attrs = {
         "roles": {role.name: role.why for role in ROLES},
         "tests": len(rows),
-        "untested": tests.attrs["untested"],
+        **tests.attrs,
         "not_found": _not_found(rows, set(passed["role"])),
     }
     return table
@@ -286,12 +292,11 @@ def _test(
 
 def _tested(role: Role, figure: str, dataset: xr.Dataset, confidence: float) -> pd.DataFrame:
     """Every head's score in one figure of a role."""
-    parts = ("se", "n", "chance", "documents", "skewness", "offsets")
+    parts = ("se", "n", "chance", "documents", "skewness", "offsets", "stays")
     names = {figure: "score", **{f"{figure}_{part}": part for part in parts}}
     columns = ("layer", "head", "paper", *(name for name in names if name in dataset.data_vars))
     rows: Any = tidy(dataset, columns, figure, ("layer", "head")).rename(columns=names)
-    if "offsets" not in rows:
-        rows = rows.assign(offsets=np.nan)
+    rows = rows.assign(**{name: np.nan for name in ("offsets", "stays") if name not in rows})
     if role.measure != "entropy":
         rows = rows[~(rows["chance"] > EVIDENT)]
     threshold = bar(role, np.fmax(rows["chance"].to_numpy(), rows["offsets"].to_numpy()))
