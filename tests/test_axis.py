@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 import headscope as hs
 from headscope.core.media import covering
@@ -112,6 +113,28 @@ def test_stretches_overlap_and_have_channels() -> None:
     assert one.mask("step").all()
     with pytest.raises(ShapeError, match=r"spans: expected \[token 2\] or \[token 4\], found shape \(3,\)"):
         hs.Stretches(series, [1, 2, 3])
+
+
+class Block(torch.nn.Module):
+    """Attention over what is given as vectors."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attention = torch.nn.MultiheadAttention(8, 2, batch_first=True)
+
+    def forward(self, inputs_embeds: torch.Tensor) -> torch.Tensor:
+        return self.attention(inputs_embeds, inputs_embeds, inputs_embeds, need_weights=False)[0]
+
+
+def test_a_module_of_ones_own_has_the_axis_that_is_given() -> None:
+    torch.manual_seed(0)
+    inputs = {"inputs_embeds": torch.randn(1, 9, 8)}
+    model = hs.load(Block().eval(), inputs=inputs)
+    maps = hs.capture(model, robot(), inputs=inputs)
+    assert maps.key.media[1].name == "wrist"
+    assert maps.query.mask("actions").sum() == 2
+    with pytest.raises(InputError, match="text: expected 9 tokens, as Block attends over, found 1"):
+        hs.capture(model, hs.Axis({"actions": 1}), inputs=inputs)
 
 
 def test_a_word_stands_for_what_its_pieces_stand_for() -> None:

@@ -16,7 +16,7 @@ from headscope.attention.implicit import NO_MIXER, through_mixers
 from headscope.attention.mixers import unseen
 from headscope.attention.module_inputs import expect_hidden, say_moved, say_packed, say_padding, taken
 from headscope.attention.objective import asked
-from headscope.attention.parts import Parts, assemble, from_ids, group, numpy_of, seen_by, sides
+from headscope.attention.parts import GIVEN, Parts, assemble, from_ids, group, numpy_of, seen_by, sides
 from headscope.attention.record import AttentionRecord, Hook, leaf_of
 from headscope.attention.recording import evaluating, read, recording
 from headscope.attention.vision import eyes, verified
@@ -92,7 +92,8 @@ def capture(
             Each frame of the axis knows its time (`Tokens.times`). A model that writes what it hears needs `target`.
         inputs: in place of a text, what the module takes (``input_ids``, ``pixel_values``, …), with a batch axis, and
             scalars of its forward pass (``use_cache=False``). A mask of booleans ``[batch 1 query key]`` says what is
-            seen. No tokenizer is needed: without one the pieces are ids, patches or frames.
+            seen. No tokenizer is needed: without one the pieces are ids, patches or frames, or `text` is an axis of
+            your own (`headscope.Axis`).
         implicit: also the part ``implicit``: maps of layers that do not attend, where what mixes tokens in them is
             linear in its values (docs/models.md), at the cost described in `headscope.attention.implicit`.
 
@@ -270,6 +271,9 @@ def prepare(
         if inputs is not None or pair is not None:
             raise InputError("image: expected a text beside it, or none; found pair or inputs")
         return _of_picture(model, image, text, target)
+    if inputs is not None and isinstance(text, Tokens):
+        axes, ready = _of_tensors(model, inputs, target)
+        return {**axes, GIVEN: text}, ready
     if (text is None) == (inputs is None):
         raise InputError(
             "capture: expected a text or inputs={...}, " + ("found neither" if text is None else "found both")
@@ -452,6 +456,11 @@ def assembled(
             )
             continue
         parts[name] = assemble(calls, row, query, key, keep_query, keep_key, meta=meta)
+    given = axes.get(GIVEN)
+    lengths = {len(axis) for maps in parts.values() for axis in (maps.query, maps.key)}
+    if given is not None and len(given) not in lengths:
+        there = " or ".join(map(str, sorted(lengths)))
+        raise InputError(f"text: expected {there} tokens, as {model.name} attends over, found {len(given)}")
     return parts["self"] if list(parts) == ["self"] else Parts(parts)
 
 

@@ -198,6 +198,10 @@ def sight_of(layers: Sequence[Bools], kind: Kind) -> tuple[bool, list[Bools] | N
     return causal, visible
 
 
+GIVEN = "given"
+"""The name of the axis that came beside `inputs`: that of every side with as many tokens."""
+
+
 def labels(count: int, what: str) -> Tokens:
     """An axis without a tokenizer: patches, frames or positions, numbered from 0."""
     return Tokens([f"{what}{number}" for number in range(count)])
@@ -261,8 +265,9 @@ def _axis(
     Args:
         looks: it is of the part that looks at pictures, in a model that reads texts, too.
     """
-    if side in axes and len(axes[side]) == count:
-        return axes[side], slice(None)
+    for name in (side, GIVEN):
+        if name in axes and len(axes[name]) == count:
+            return axes[name], slice(None)
     patches = axes.get(side if side.startswith("tile ") else "patches")
     if patches is not None:
         both = axes.get("self")  # of text and picture, whatever it is called
