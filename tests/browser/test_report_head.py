@@ -89,10 +89,11 @@ def test_a_head_without_a_role_says_to_which_it_is_nearest(open_page: Any, html:
 def card() -> Any:
     rows = [
         {"head": str(head), "paper": head.paper, "score": 0.8 - 0.01 * place, "low": 0.7, "high": 0.9, "se": 0.01,
-         "n": 99, "documents": 12, "threshold": 0.5, "chance": 0.1, "p": 1e-9, "q": 1e-8 if place < 2 else 0.9}
+         "n": 99, "documents": 12, "threshold": 0.5, "chance": 0.1, "p": 1e-9, "q": 1e-8 if place < 2 else 0.9,
+         "stays": 0.93}
         for place, head in enumerate(HEADS)
     ]  # fmt: skip
-    stable = {"top": 10, "share": 0.9, "low": 0.8, "high": 1, "chance": 0.1, "documents": 12}
+    stable = {"top": 10, "share": 0.9, "low": 0.8, "high": 1, "chance": 0.1, "documents": 12, "needed": 40}
     one = {"why": "it does", "tested": True, "heads": rows, "stability": stable}
     none = [{**row, "q": 1} for row in rows]
     plain = [{key: row[key] for key in ("head", "paper", "score")} for row in rows]
@@ -105,6 +106,7 @@ def card() -> Any:
             "previous token": one, "itself": {**one, "heads": none},
             "importance": {**one, "tested": False, "heads": plain, "stability": "few"},
         },
+        "varied": {"dtype": {"previous token": {"share": 0.7, "chance": 0.1, "heads": []}, "itself": "no such list"}},
     }  # fmt: skip
 
 
@@ -124,6 +126,11 @@ def test_a_card_is_a_report_and_a_site_leads_to_its_heads(open_page: Any, tmp_pa
     hash_is(page, "#L0H1")
     table = page.locator("[data-section=roles] tbody tr")
     assert table.count() == 2
+    assert table.first.locator("td").last.inner_text() == ".93"
+    lists = page.locator("[data-section=lists]")
+    held = [" ".join(row.split()) for row in lists.locator("tbody tr").all_inner_texts()]
+    assert held[0] == "previous token .90 .80 – 1 .10 12 40 .70"
+    assert "itself, dtype" in (lists.text_content() or "")
     path = tmp_path / "site.html"
     path.write_text(site([("a/index.html", card())]), encoding="utf-8")
     page.goto(path.as_uri())

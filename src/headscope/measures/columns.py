@@ -97,6 +97,12 @@ COLUMNS = {
     "composition.role": Column("role", "text"),
     "composition.share": Column("share", "share", 2, help="of what the head reads, what the other wrote"),
     "composition.values": Column("its values read", "text"),
+    "card.chance": Column("chance", "share", 2),
+    "card.documents": Column("documents", "whole"),
+    "card.list": Column("list", "text"),
+    **{f"card.{by}": Column(by, "share", 2) for by in ("template", "special", "dtype", "attention", "cache")},
+    "card.needed": Column("for .9", "whole", help="about how many documents two corpora take to share .9"),
+    "card.share": Column("halves", "share", 2, help="what the lists of two halves of the documents share"),
     "composition.writer": Column("reads", "text"),
     "composition.z": Column(
         "z", "figure", 1, help="the share by what it is with the writing turned at random"

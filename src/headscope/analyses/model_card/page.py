@@ -16,7 +16,7 @@ from headscope.analyses.roles.statistics import COLUMNS
 from headscope.core.counts import plural
 from headscope.core.heads import Head
 from headscope.core.types import AnyDict, AnyMapping
-from headscope.statistics.overlap import in_words
+from headscope.statistics.overlap import in_words as in_words
 from headscope.views import blocks, digits
 from headscope.views.blobs import Blobs
 from headscope.views.blocks import (
@@ -142,6 +142,7 @@ def _sections(card: AnyMapping, heads: Sequence[Head]) -> Iterator[Any]:
     shown = [place for place, reason in enumerate(reasons) if reason]
     bar: CellInfo = {**blocks.bar("score", "ci_low", "ci_high", "threshold"), "label": "", "chance": "chance"}
     cells: list[CellInfo | str] = ["head", "role", blocks.figure("score", "ci_low", "ci_high"), bar, "q", "n"]
+    cells += ["stays"] if "stays" in rows else []
     table = blocks.table(
         "roles",
         rows,
@@ -175,17 +176,38 @@ def _sections(card: AnyMapping, heads: Sequence[Head]) -> Iterator[Any]:
     yield blocks.section("roles", "Heads that stand out", about, [table])
     yield blocks.section("measures", "Every list", "", [MeasuresBlock(kind="measures")])
     yield blocks.section("heads", "All heads, all lists", "", [HeadsBlock(kind="heads")])
-    folds = [
-        blocks.folded(
-            "The overlap of halves, list by list",
-            blocks.definitions({name: in_words(one["stability"]) for name, one in lists.items()}),
-        )
-    ]
+    table, whys = _held(card)
+    folds: list[Block] = [table]
+    if whys:
+        folds.append(blocks.folded("What is not told of lists, and why", blocks.definitions(whys)))
     if missing := card["not_told"]:
         folds.append(
             blocks.folded(f"{plural(len(missing), 'list')} not told, and why", blocks.definitions(missing))
         )
-    yield blocks.section("lists", "How stable the lists are", "", folds)
+    about = (
+        "What the highest heads share with those of the other half of the documents, or of the model varied; and about "
+        "how many documents it takes to share .9."
+    )
+    yield blocks.section("lists", "How stable the lists are", about, folds)
+
+
+def _held(card: AnyMapping) -> tuple[Block, dict[str, str]]:
+    """How far lists hold, in halves and under each variation, a row a list; and why that is not told."""
+    varied, whys = card.get("varied", {}), dict[str, str]()
+    columns = ["list", "share", "low", "high", "chance", "documents", "needed", *varied]
+    rows: list[AnyDict] = []
+    for name, one in card["lists"].items():
+        row: AnyDict = {"list": name}
+        every = {"halves": one["stability"], **{by: of.get(name, "") for by, of in varied.items()}}
+        for of, found in every.items():
+            if isinstance(found, str):
+                whys |= {f"{name}, {of}": found} if found else {}
+            else:
+                row |= found if of == "halves" else {of: found["share"]}
+        rows.append(row)
+    cells = ["list", blocks.figure("share", "low", "high"), *columns[4:]]
+    frame = pd.DataFrame(rows, columns=columns)
+    return blocks.table("lists", frame, columns, cells, title="How far lists hold", of="card"), whys
 
 
 def _part(name: str, row: AnyMapping) -> Part:
