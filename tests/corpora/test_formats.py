@@ -11,7 +11,8 @@ import pytest
 from headscope import corpora
 from headscope.console.sources import ReadingOptions, annotated, linked
 from headscope.corpora import sources
-from headscope.corpora.formats import FORMATS, holds, known_format, read_as
+from headscope.corpora.formats import FORMATS, known_format, read_as
+from headscope.corpora.held import holds
 from headscope.errors import CorpusError
 from tests.helpers.typed import Typed
 

@@ -18,7 +18,7 @@ from headscope import corpora
 from headscope.cli import serve
 from headscope.console.sources import ReadingOptions
 from headscope.corpora import Corpus
-from headscope.corpora.formats import holds
+from headscope.corpora.held import holds
 from headscope.errors import CorpusError
 from tests.helpers.typed import Typed
 

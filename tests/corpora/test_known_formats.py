@@ -74,6 +74,20 @@ TRANSCRIPT = (
     '{"type": "assistant", "uuid": "u2", "parentUuid": "u1", "isSidechain": false, "message": {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "Read", "input": {"path": "a.py"}}]}}\n'
     '{"type": "user", "uuid": "u3", "parentUuid": "u2", "isSidechain": false, "message": {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "x = 1"}]}}\n'
 )
+CODEX = "".join(
+    json.dumps({"timestamp": "2026-11-30T10:00:00.000Z", "type": kind, "payload": payload}) + "\n"
+    for kind, payload in (
+        ("session_meta", {"id": "s", "cwd": "/made", "cli_version": "0.46.0"}),
+        ("response_item", {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "List it."}]}),
+        ("event_msg", {"type": "user_message", "message": "List it."}),
+        ("response_item", {"type": "reasoning", "summary": [], "encrypted_content": "x"}),
+        ("response_item", {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "I look."}]}),
+        ("response_item", {"type": "function_call", "name": "shell", "arguments": '{"command": ["ls"]}', "call_id": "c"}),
+        ("response_item", {"type": "function_call_output", "call_id": "c", "output": "a.py"}),
+        ("response_item", {"type": "custom_tool_call", "call_id": "d", "name": "apply_patch", "input": "*** Begin"}),
+        ("response_item", {"type": "custom_tool_call_output", "call_id": "d", "output": [{"type": "input_text", "text": "ok"}]}),
+    )
+)  # fmt: skip
 OPENINFERENCE = json.dumps(
     {"attributes": {
         "llm.input_messages.0.message.role": "system", "llm.input_messages.0.message.content": "Be brief.",
@@ -137,7 +151,7 @@ PAE = '[{"predicted_aligned_error": [[0, 4], [4, 0]], "max_predicted_aligned_err
 
 FILES: dict[str, str] = {
     "gap.tsv": GAP, "pro.txt.dev": WINOBIAS, "wsc.jsonl": WSC, "hotpot.json": json.dumps([HOTPOT]), "novel.ann": BRAT,
-    "semeval.txt": SEMEVAL, "response.jsonl": RAGTRUTH, "otel.jsonl": OTEL, "turns.jsonl": TRANSCRIPT,
+    "semeval.txt": SEMEVAL, "response.jsonl": RAGTRUTH, "otel.jsonl": OTEL, "turns.jsonl": TRANSCRIPT, "rollout.jsonl": CODEX,
     "spans.jsonl": OPENINFERENCE, "runs.jsonl": LANGSMITH, "log.json": json.dumps(INSPECT), "a.TextGrid": GRID,
     "a.ctm": "a 1 0.12 0.33 hello 0.98\na 1 0.5 0.2 there 0.9\n", "a.WRD": "2360 5200 she\n5200 9680 had\n9680 11077 your\n",
     "blimp.jsonl": BLIMP, "ragas.jsonl": RAGAS, "older.jsonl": OLDER, "share.jsonl": SHAREGPT, "bench.jsonl": MTBENCH,
@@ -301,6 +315,16 @@ def turns(example: Example) -> list[Any]:
     [
         ("otel.jsonl", [("user", "Weather in Bergen?"), ("assistant", "weather")]),
         ("turns.jsonl", [("user", "Fix the test."), ("assistant", "Read"), ("tool", "x = 1")]),
+        (
+            "rollout.jsonl",
+            [
+                ("user", "List it."),
+                ("assistant", "shell"),
+                ("tool", "a.py"),
+                ("assistant", "apply_patch"),
+                ("tool", "ok"),
+            ],
+        ),
         ("spans.jsonl", [("system", "Be brief."), ("user", "Weather?"), ("assistant", "weather")]),
         ("runs.jsonl", [("user", "Hi"), ("assistant", "Hello")]),
         ("log.json", [("user", "2+2"), ("assistant", "add"), ("tool", "4"), ("assistant", "4")]),

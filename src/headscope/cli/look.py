@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from headscope.console.options import AsJson, print_json
-from headscope.console.sources import SUFFIXES
 from headscope.core.counts import plural
 from headscope.core.types import AnyDict
 from headscope.errors import CorpusError
@@ -39,7 +38,8 @@ def look(file: Path, *, as_json: AsJson = False) -> None:
         file: of texts, links, prompts, conversations, times of speech, sequences, or what else people have.
     """
     from headscope.corpora.files import Files
-    from headscope.corpora.formats import COMMANDS, holds, known_format, lines_as, read_as
+    from headscope.corpora.formats import COMMANDS, known_format, lines_as, read_as
+    from headscope.corpora.held import kind_of
     from headscope.corpora.jsonlines import json_object
     from headscope.corpora.shapes.rows import Kind
     from headscope.corpora.sources import suffix_of
@@ -53,7 +53,7 @@ def look(file: Path, *, as_json: AsJson = False) -> None:
         takes = [COMMANDS[kind][0] for kind in kinds]
         lines: Any = lines_as(files, kinds[0]) if kinds else ()
     else:
-        held = SUFFIXES.get(suffix_of(file)) or holds(file)
+        held = kind_of(file)
         what, names = _HELD[held]
         lines = files if held in ("text", "jsonl") else ()
         if held == "jsonl":

@@ -103,7 +103,7 @@ def _content(path: Path, what: str) -> str:
 
 def _texts(path: Path) -> list[LiveExample]:
     from headscope.corpora.files import Files
-    from headscope.corpora.formats import holds
+    from headscope.corpora.held import holds
     from headscope.corpora.sources import suffix_of
 
     json = suffix_of(path) == ".jsonl" or holds(path) == "jsonl"

@@ -132,16 +132,13 @@ def once(corpus: Corpus, distinct: bool) -> Corpus:
 
 def _kinds(path: Path, format: TextKind | None) -> Sequence[str]:
     """What a file of texts holds, told from its name, or the files of a folder."""
-    from headscope.corpora.formats import RecordFormat, holds, known_format, read_as
+    from headscope.corpora.held import kind_of
     from headscope.corpora.sources import STDIN, standard_input, suffix_of, walked
 
     if format is not None:
         return [format]
     if not os.path.isdir(path):
-        file = standard_input() if str(path) == STDIN else path
-        known = known_format(file)
-        reads = known is not None and (read_as(known, "texts") or isinstance(known, RecordFormat))
-        return ["jsonl"] if reads else [SUFFIXES.get(suffix_of(path)) or holds(file)]
+        return [kind_of(standard_input() if str(path) == STDIN else path)]
     suffixes = (".txt", *SUFFIXES)
     files, _ = walked(path, suffixes, compressed=True)
     return [SUFFIXES.get(suffix_of(file), "text") for file in files]
@@ -377,7 +374,8 @@ _ENDS_LINKS: Mapping[str, LinksKind] = {".jsonl": "jsonl", ".json": "jsonl", **_
 
 def _format_of(path: Path, ends: Mapping[str, str]) -> str:
     """The format that a name tells by its end, or else the file by how it begins."""
-    from headscope.corpora.formats import described, holds, known_format
+    from headscope.corpora.formats import described, known_format
+    from headscope.corpora.held import holds
     from headscope.corpora.sources import form_of, is_compressed
     from headscope.errors import CorpusError
 

@@ -14,7 +14,7 @@ from headscope.corpora import collins
 from headscope.corpora.corpus import Corpus
 from headscope.corpora.example import Brackets, Example, Read, Unmatched, withheld
 from headscope.corpora.files import Line, Paths, WordError
-from headscope.corpora.formats import BEGIN
+from headscope.corpora.held import BEGIN
 from headscope.corpora.treebank import MOST_WORDS, expect_end
 from headscope.errors import CorpusError
 

@@ -13,19 +13,19 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from headscope.core.escapes import beginning
 from headscope.core.kinds import is_list, is_object
-from headscope.core.types import AnyDict
-from headscope.corpora.arrays import is_json
+from headscope.core.types import AnyDict, AnyMapping
 from headscope.corpora.files import Files
-from headscope.corpora.jsonlines import TEXTS, json_object
 from headscope.corpora.shapes import logs, records, texts
-from headscope.corpora.shapes.rows import Kind, Rows, Skip
+from headscope.corpora.shapes.rows import Kind, Made, Rows, Skip
 from headscope.corpora.sources import BrokenLine, Form, Line, begins_as_table, suffix_of
+from headscope.corpora.tables import READERS
 from headscope.errors import CorpusError
 
 _Lines = Sequence[str]
@@ -40,30 +40,15 @@ class Format(NamedTuple):
 
     Attributes:
         name: what a file of it is called.
-        begins: whether a file that begins with some lines is one.
-        instead: what can be given in its place.
+        found: whether a file that begins with some lines is one; of JSON whether an object is of it: one of the first
+            of a file has to be.
         reads: what it is read as, and by what.
+        instead: what can be given in its place.
     """
 
     name: str
-    begins: Callable[[_Lines], bool]
-    instead: str = ""
+    found: Callable[[Any], bool]
     reads: Mapping[Kind, Rows] = {}
-
-
-class RecordFormat(NamedTuple):
-    """A format of JSON.
-
-    Attributes:
-        name: what a file of it is called.
-        has: whether an object is of it; one of the first of a file has to be.
-        reads: what it is read as, and by what.
-        instead: what can be given in its place.
-    """
-
-    name: str
-    has: Callable[[AnyDict], bool]
-    reads: Mapping[Kind, Rows]
     instead: str = ""
 
 
@@ -103,8 +88,8 @@ def _every(pattern: str, some: str = "", least: int = 1) -> Callable[[_Lines], b
     )
 
 
-def _either(*ways: Callable[[_Lines], bool]) -> Callable[[_Lines], bool]:
-    return lambda lines: any(way(lines) for way in ways)
+def _either(*ways: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda given: any(way(given) for way in ways)
 
 
 def _uncommented(way: Callable[[_Lines], bool]) -> Callable[[_Lines], bool]:
@@ -206,27 +191,27 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "pronouns with two candidates (GAP)",
         _first("ID\tText\tPronoun\tPronoun-offset\tA\tA-offset\tA-coref"),
-        reads={"links": texts.gap},
+        {"links": texts.gap},
     ),
     Format(
         "judged queries and documents (BEIR)",
         _first("query-id\tcorpus-id\tscore$"),
-        reads={"groups": texts.judged},
+        {"groups": texts.judged},
     ),
-    Format("a page of HTML", _first(r"<!doctype html|<html"), ""),
-    Format("a page of XML", _either(_first(r"<\?xml|<svg|<!doctype \w"), _xml), ""),
+    Format("a page of HTML", _first(r"<!doctype html|<html")),
+    Format("a page of XML", _either(_first(r"<\?xml|<svg|<!doctype \w"), _xml)),
     Format(
         "an object of JSON",
         _either(_first(r'\{\s*"(?:[^"\\]|\\.)*"\s*:'), _first(r"\{\s*$", r'\s*"(?:[^"\\]|\\.)*"\s*:')),
-        "records are read where the name ends in .json or .jsonl",
+        instead="records are read where the name ends in .json or .jsonl",
     ),
-    Format("sequences of FASTA", _fasta, reads={"texts": texts.sequences}),
-    Format("an alignment of sequences (A3M)", _a3m, reads={"texts": texts.sequences}),
-    Format("sequences of FASTQ", _fastq, _SEQUENCES),
+    Format("sequences of FASTA", _fasta, {"texts": texts.sequences}),
+    Format("an alignment of sequences (A3M)", _a3m, {"texts": texts.sequences}),
+    Format("sequences of FASTQ", _fastq, instead=_SEQUENCES),
     Format(
         "words in columns with tags of entities or phrases (CoNLL-2000, CoNLL-2003)",
         _every(r"-DOCSTART-.*|#.*|(?:\S+[ \t]+)+(?:O|[BIESLU]-[\w-]+)", r"-DOCSTART-|.*[ \t][BIESLU]-", _FEW),
-        'JSON lines with "words" and "tags" are read (hs.corpora.jsonl)',
+        instead='JSON lines with "words" and "tags" are read (hs.corpora.jsonl)',
     ),
     Format(
         "words with a tag each (word/TAG)",
@@ -235,55 +220,56 @@ FORMATS: tuple[Format, ...] = (
             r".*(?<!\S)(?:[^\w\s]+/\S|\S+/(?:NNP?S?|VB[DGNPZ]?|DT|NOUN|VERB|DET)(?!\S))",
             _FEW,
         ),
-        'JSON lines with "words" and "tags" are read (hs.corpora.jsonl)',
+        instead='JSON lines with "words" and "tags" are read (hs.corpora.jsonl)',
     ),
     Format(
         "annotations of brat",
         _every(r"T\d+\t\S+ \d+ \d+(?:;\d+ \d+)*\t.*|[REAMN*#][\w-]*\t.*", r"T\d+\t"),
-        reads={"coreference": texts.chains, "links": texts.related},
+        {"coreference": texts.chains, "links": texts.related},
     ),
-    Format("annotations of PubTator", _first(r"\d+\|[ta]\|"), _LINKS),
+    Format("annotations of PubTator", _first(r"\d+\|[ta]\|"), instead=_LINKS),
     Format(
         "sentences with two marked entities (SemEval-2010 task 8)",
         _first(r'\d+\t"?.*<e([12])>.*</e\1>.*<e[12]>'),
-        reads={"links": texts.semeval},
+        {"links": texts.semeval},
     ),
     Format(
         "sentences with mentions in brackets (WinoBias)",
         _every(_MENTIONS, least=_FEW),
-        reads={"links": texts.winobias},
+        {"links": texts.winobias},
     ),
     Format(
         "phrase-structure trees (Penn treebank)",
         _trees,
-        "headscope syntax reads dependency trees, such as CoNLL-U",
+        instead="headscope syntax reads dependency trees, such as CoNLL-U",
     ),
-    Format("graphs of AMR", _first(r"# ::(?:id|snt)\b"), _LINKS),
+    Format("graphs of AMR", _first(r"# ::(?:id|snt)\b"), instead=_LINKS),
     Format(
         "sentences with corrections (M2)",
         _every(r"S .*|A -?\d+ -?\d+\|\|\|.*", "A "),
-        "the lines behind S are a text",
+        instead="the lines behind S are a text",
     ),
     Format(
         "word alignments of GIZA",
         _first(r"# Sentence pair \(\d+\)", "", r"NULL \(\{"),
-        "alignments such as 0-0 1-2 beside two files of sentences are read by headscope links (hs.corpora.alignments)",
+        instead="alignments such as 0-0 1-2 beside two files of sentences are read by headscope links "
+        "(hs.corpora.alignments)",
     ),
     Format(
         "a TextGrid of Praat",
         _first(r'File type = "ooTextFile'),
-        reads={"speech": texts.textgrid},
+        {"speech": texts.textgrid},
     ),
     Format(
         "words with their times (CTM)",
         _every(r";;.*|\S+ [0-9A-Z]{1,2} \d*\.\d+ \d*\.\d+ \S+(?: \S+){0,3}", r"[^;]"),
-        reads={"speech": texts.ctm},
+        {"speech": texts.ctm},
     ),
-    Format("words or phones with their samples (TIMIT)", _samples, reads={"speech": texts.timit}),
+    Format("words or phones with their samples (TIMIT)", _samples, {"speech": texts.timit}),
     Format(
         "a transcript of CHAT",
         _first(r"@(?:UTF8|Begin|Font:.*|PID:.*)$"),
-        "what is said, a line each, is a text",
+        instead="what is said, a line each, is a text",
     ),
     Format(
         "subtitles",
@@ -292,62 +278,62 @@ FORMATS: tuple[Format, ...] = (
             _first(r"\d+$", r"\d+:\d\d:\d\d[,.]\d+ --> \d"),
             _first(r"\[Script Info\]"),
         ),
-        "what is said, a line each, is a text",
+        instead="what is said, a line each, is a text",
     ),
     Format(
         "references of BibTeX",
         _uncommented(_first(rf"@(?:{_ENTRIES})\s*[{{(]", some=r"\w\s*=\s*[\w{\"]")),
-        "",
     ),
 )
 """The formats of text that are known."""
 
-RECORDS: tuple[RecordFormat, ...] = (
-    RecordFormat("a pronoun and a phrase (WSC)", _keys("text", "target.span1_index", "target.span2_text", "label"),
-                 {"links": records.wsc}),
-    RecordFormat("questions with paragraphs and facts (HotpotQA)",
-                 _keys("question", "context", "supporting_facts", "answer"),
-                 {"prompts": records.hotpot_prompts, "links": records.hotpot_links}),
-    RecordFormat("answers with marked stretches (RAGTruth)", _keys("source_id", "response", "labels"),
-                 {"prompts": records.ragtruth}),
-    RecordFormat("minimal pairs (BLiMP)", _keys("sentence_good", "sentence_bad"), {"groups": records.blimp}),
-    RecordFormat("questions with what was retrieved (RAGAS)", _keys("user_input", "retrieved_contexts"),
-                 {"prompts": records.ragas}),
-    RecordFormat("questions with what was retrieved (RAGAS)", _keys("question", "contexts", "answer"),
-                 {"prompts": records.ragas}),
-    RecordFormat("questions of several turns (MT-Bench)", _keys("question_id", "turns"), {"prompts": records.mtbench}),
-    RecordFormat("conversations (ShareGPT)", _keys("conversations.from", "conversations.value"),
-                 {"prompts": records.sharegpt}),
-    RecordFormat("spans of OpenTelemetry", _span(logs.INPUT), {"prompts": logs.otel}),
-    RecordFormat("spans of OpenInference", _span("llm.input_messages.0.message.role"), {"prompts": logs.openinference}),
-    RecordFormat("runs of LangSmith", _keys("run_type", "inputs.messages"), {"prompts": logs.langsmith}),
-    RecordFormat("a log of Inspect", _keys("eval", "samples.messages"), {"prompts": logs.inspect}),
-    RecordFormat("a log of Inspect", _keys("id", "epoch", "target", "messages"), {"prompts": logs.inspect}),
-    RecordFormat("a transcript of a coding agent", _keys("uuid", "parentUuid", "message"),
-                 {"prompts": logs.transcript}),
-    RecordFormat("predicted aligned errors (AlphaFold)", _keys("predicted_aligned_error"), {},
-                 "an error in Å between two residues, not symmetric, is no contact"),
+RECORDS: tuple[Format, ...] = (
+    Format("a pronoun and a phrase (WSC)", _keys("text", "target.span1_index", "target.span2_text", "label"),
+           {"links": records.wsc}),
+    Format("questions with paragraphs and facts (HotpotQA)", _keys("question", "context", "supporting_facts", "answer"),
+           {"prompts": records.hotpot_prompts, "links": records.hotpot_links}),
+    Format("answers with marked stretches (RAGTruth)", _keys("source_id", "response", "labels"),
+           {"prompts": records.ragtruth}),
+    Format("minimal pairs (BLiMP)", _keys("sentence_good", "sentence_bad"), {"groups": records.blimp}),
+    Format("questions with what was retrieved (RAGAS)",
+           _either(_keys("user_input", "retrieved_contexts"), _keys("question", "contexts", "answer")),
+           {"prompts": records.ragas}),
+    Format("questions of several turns (MT-Bench)", _keys("question_id", "turns"), {"prompts": records.mtbench}),
+    Format("conversations (ShareGPT)", _keys("conversations.from", "conversations.value"),
+           {"prompts": records.sharegpt}),
+    Format("spans of OpenTelemetry", _span(logs.INPUT), {"prompts": logs.otel}),
+    Format("spans of OpenInference", _span("llm.input_messages.0.message.role"), {"prompts": logs.openinference}),
+    Format("runs of LangSmith", _keys("run_type", "inputs.messages"), {"prompts": logs.langsmith}),
+    Format("a log of Inspect",
+           _either(_keys("eval", "samples.messages"), _keys("id", "epoch", "target", "messages")),
+           {"prompts": logs.inspect}),
+    Format("a transcript of a coding agent", _keys("uuid", "parentUuid", "message"), {"prompts": logs.transcript}),
+    Format("a session of Codex", _keys("timestamp", "type", "payload.type"),
+           {"prompts": logs.codex}),
+    Format("predicted aligned errors (AlphaFold)", _keys("predicted_aligned_error"),
+           instead="an error in Å between two residues, not symmetric, is no contact"),
 )  # fmt: skip
 """The formats of JSON that are known."""
 
-COMMANDS: Mapping[Kind, tuple[str, str]] = {
-    "links": ("links", "links"),
-    "coreference": ("coref", "clusters"),
-    "prompts": ("why", "prompts"),
-    "groups": ("compare groups", "pairs"),
-    "speech": ("align --choose", "spoken"),
-    "texts": ("measure", "jsonl"),
+COMMANDS: Mapping[Kind, tuple[str, str, str]] = {
+    "links": ("links", "corpora.links", "links"),
+    "coreference": ("coref", "corpora.clusters", "coreference"),
+    "prompts": ("why", "corpora.prompts", "prompts"),
+    "groups": ("compare groups", "corpora.pairs", "texts with labels"),
+    "patching": ("patch", "patching", "pairs of prompts"),
+    "speech": ("align --choose", "corpora.spoken", "words with their times"),
+    "texts": ("measure", "corpora.jsonl", "texts"),
 }
-"""The command that takes each, and what of `headscope.corpora` reads it."""
+"""The command that takes each, what of `headscope` reads it, and what it is called."""
 
 
-KNOWN: Sequence[Format | RecordFormat] = (*FORMATS, *RECORDS)
+KNOWN: Sequence[Format] = (*FORMATS, *RECORDS)
 """All of them."""
 
 _FIRST = 20  # objects of a file that are looked at
 
 
-def known_format(path: str | Path, files: Files | None = None) -> Format | RecordFormat | None:
+def known_format(path: str | Path, files: Files | None = None) -> Format | None:
     """The format of a file; None for one of no known format, and for none that is there.
 
     `files` has it among its files, where there is one. Raises `CorpusError` for a file that is no text.
@@ -358,72 +344,54 @@ def known_format(path: str | Path, files: Files | None = None) -> Format | Recor
     files = files or Files(path, records=True)
     form = files.forms[path]
     if form.begins and form.begins in "[{":
-        before = files.read
-        rows = _objects(islice(files.of(path), _FIRST))
+        before, rows = files.read, list[AnyMapping]()
+        with suppress(CorpusError):  # what stands before what cannot be read tells it
+            read = READERS[".jsonl"](islice(files.of(path), _FIRST))
+            rows.extend(row for _, row in read if not isinstance(row, CorpusError))
         files.read = before
         if rows:
             return record_format(rows)
-    return _of_text(form)
+    return format_of(form)
 
 
-def record_format(rows: Iterable[AnyDict]) -> RecordFormat | None:
+def record_format(rows: Iterable[AnyMapping]) -> Format | None:
     """The format of some objects; None for none that is known."""
-    return next((one for one in RECORDS if any(map(one.has, rows))), None)
+    return next((one for one in RECORDS if any(map(one.found, rows))), None)
 
 
-def _objects(lines: Iterable[Line]) -> list[AnyDict]:
-    """The objects of JSON among some lines, up to what cannot be read."""
-    rows: list[AnyDict] = []
-    with suppress(CorpusError):
-        for line in lines:
-            if line.text.strip():
-                with suppress(CorpusError):
-                    rows.append(json_object(line))
-    return rows
-
-
-def _of_text(form: Form) -> Format | None:
+def format_of(form: Form) -> Format | None:
+    """The format of a text that begins so; None for none that is known."""
     lines = form.lines
-    return next((format for format in FORMATS if lines and format.begins(lines)), None)
+    return next((format for format in FORMATS if lines and format.found(lines)), None)
 
 
-def described(known: Format | RecordFormat, form: Form) -> str:
+def described(known: Format, form: Form) -> str:
     """What a file of a format is, in words, and what can be given instead, or reads it."""
-    lines = form.lines
-    begins = known.name
-    if isinstance(known, Format):
-        begins += f", which begins {beginning(lines[0], _SHOWN)!r}"
-    takes = [f"headscope {COMMANDS[kind][0]} (hs.corpora.{COMMANDS[kind][1]})" for kind in known.reads]
+    begins = f", which begins {beginning(form.lines[0], _SHOWN)!r}" if known in FORMATS else ""
+    takes = [f"headscope {COMMANDS[kind][0]} (hs.{COMMANDS[kind][1]})" for kind in known.reads]
     reads = f"{' and '.join(takes)} read{'s' * (len(takes) == 1)} it" if takes else known.instead
-    return "; ".join(filter(None, [begins, reads]))
+    return "; ".join(filter(None, [known.name + begins, reads]))
 
 
-def read_as(known: Format | RecordFormat, kind: Kind) -> Rows | None:
+def read_as(known: Format, kind: Kind) -> Rows | None:
     """What reads a format as this; as texts what reads it as anything that has some."""
     if (rows := known.reads.get(kind)) is not None or kind != "texts":
         return rows
-    return next((_texts_of(rows) for one, rows in known.reads.items() if one != "speech"), None)
+    return next((partial(_texts_of, rows) for one, rows in known.reads.items() if one != "speech"), None)
 
 
-def _texts_of(rows: Rows) -> Rows:
+def _texts_of(rows: Rows, lines: Iterable[Line], skip: Skip) -> Made:
     """Rows of texts, of those of something else."""
-
-    def of(row: AnyDict) -> Iterator[AnyDict]:
-        if "sentences" in row:
-            yield from ({"words": words, "document": row["doc_key"]} for words in row["sentences"])
+    for line, row in rows(lines, skip):
+        if isinstance(row, CorpusError):
+            yield line, row
+        elif "sentences" in row:
+            for words in row["sentences"]:
+                yield line, {"words": words, "document": row["doc_key"]}
         elif "prompt" in row:
-            yield {"text": "\n\n".join([*row.get("documents", ()), row["prompt"]])}
+            yield line, {"text": "\n\n".join([*row.get("documents", ()), row["prompt"]])}
         else:
-            yield {key: value for key, value in row.items() if key not in ("links", "kind", "tools")}
-
-    def read(lines: Iterable[Line], skip: Skip) -> Iterator[tuple[Line, AnyDict | CorpusError]]:
-        for line, row in rows(lines, skip):
-            if isinstance(row, CorpusError):
-                yield line, row
-            else:
-                yield from ((line, made) for made in of(row))
-
-    return read
+            yield line, {key: value for key, value in row.items() if key not in ("links", "kind", "tools")}
 
 
 def lines_as(files: Files, kind: Kind) -> Iterator[Line]:
@@ -435,7 +403,7 @@ def lines_as(files: Files, kind: Kind) -> Iterator[Line]:
     files.begin()
     for path in files.paths:
         known = known_format(path, files)
-        if known is None or (isinstance(known, Format) and not known.reads):
+        if known is None or (known in FORMATS and not known.reads):
             yield from files.of(path)
             continue
         what = described(known, files.forms[path])
@@ -445,7 +413,7 @@ def lines_as(files: Files, kind: Kind) -> Iterator[Line]:
 
 def converted(
     path: str,
-    known: Format | RecordFormat,
+    known: Format,
     kind: Kind,
     lines: Iterable[Line],
     remarks: list[str],
@@ -464,7 +432,7 @@ def converted(
         place: what the remark begins with.
     """
     if (rows := read_as(known, kind)) is None:
-        raise CorpusError(path, None, f"expected {_EXPECTED[kind]}, found {what or known.name}")
+        raise CorpusError(path, None, f"expected {COMMANDS[kind][2]}, found {what or known.name}")
     left = Counter[str]()
     for line, row in rows(lines, lambda why: left.update([why])):
         broken = isinstance(row, CorpusError)
@@ -473,84 +441,3 @@ def converted(
     remark = f"{place}read as {known.name}" + (f"; left out {without}" if without else "")
     if remark not in remarks:
         remarks.append(remark)
-
-
-_EXPECTED: Mapping[Kind, str] = {
-    "links": "links",
-    "coreference": "coreference",
-    "prompts": "prompts",
-    "groups": "texts with labels",
-    "patching": "pairs of prompts",
-    "speech": "words with their times",
-    "texts": "texts",
-}
-
-
-Held = Literal["text", "jsonl", "csv", "tsv", "conllu", "conll2012", "parquet", "arrow"]
-
-BEGIN = re.compile(r"#\s*begin document\b(.*)")
-"""A line with which a document of CoNLL-2012 begins."""
-
-AS_TEXT = "; --format text (format='text') reads its marks as well"
-"""How what has marks is read as a text all the same."""
-
-_ROW = re.compile(r"[0-9]+([-.][0-9]+)?(\t[^\t]*){9}")
-_ARRAY = re.compile(r'\[\s*([\[{"\]]|$)')
-_TABLES: Mapping[str, Held] = {"\t": "tsv", ",": "csv"}
-_SAID = {
-    "jsonl": ("records of JSON", "jsonl"),
-    "csv": ("a table", "table"),
-    "tsv": ("a table", "table"),
-    "conllu": ("a treebank", "conllu"),
-    "conll2012": ("coreference in columns", "conll2012"),
-    "parquet": ("a table of Parquet", "dataset"),
-    "arrow": ("a table of Arrow", "dataset"),
-}
-"""What files are called that are no text, and what of `headscope.corpora` reads them."""
-
-
-def holds(path: str | Path, files: Files | None = None, advice: str = AS_TEXT) -> Held:
-    """What a file holds, told from how it begins: JSON (``jsonl``), a treebank, a table of texts, or else a text.
-
-    `files` has it among its files, where there is one. Raises `CorpusError` for a file that is missing or no text, and,
-    with `advice`, for one of `headscope.corpora.formats`.
-    """
-    path = str(path)
-    if (kind := begins_as_table(path)) is not None:
-        return kind
-    files = files or Files(path)
-    form = files.forms[path]
-    if suffix_of(path) == ".json" or (_ARRAY.match(form.head.lstrip()) and files.is_array(path)):
-        return "jsonl"
-    if form.begins == "{" and is_json(next(line.text for line in files.lines(path) if line.text.strip())):
-        return "jsonl"
-    if (known := _of_text(form)) is not None:
-        raise CorpusError(path, None, f"expected text, found {described(known, form)}{advice}")
-    lines = form.lines
-    if any(map(BEGIN.match, lines)):
-        return "conll2012"
-    for parted, kind in _TABLES.items():
-        if lines and _names_texts(lines[0], parted):
-            return kind
-    row = next((line for line in lines if not line.startswith("#")), "")
-    return "conllu" if _ROW.fullmatch(row) else "text"
-
-
-def expect_text(path: str, files: Files) -> None:
-    """Raise `CorpusError` where one of some files is no text, or one with marks."""
-    if (kind := holds(path, files)) != "text":
-        what, reader = _SAID[kind]
-        raise CorpusError(path, None, f"expected a text, found {what}; hs.corpora.{reader} reads it{AS_TEXT}")
-
-
-def _names_texts(line: str, parted: str) -> bool:
-    """Whether a line names columns of texts that are known, and others."""
-    names = {name.strip(' "') for name in line.split(parted)}
-    return len(names) > 1 and any(names.issuperset(known) for known in TEXTS)
-
-
-def text_of(path: str | Path) -> Files:
-    """A file that has to be a text. Raises `CorpusError` for one that holds something else."""
-    if (kind := holds(path, advice="")) != "text":
-        raise CorpusError(path, None, f"expected a text, found {_SAID[kind][0]}")
-    return Files(path)

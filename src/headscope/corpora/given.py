@@ -21,7 +21,8 @@ from headscope.corpora.corpus import Corpus, Read
 from headscope.corpora.datasets import dataset
 from headscope.corpora.example import Example, Unmatched
 from headscope.corpora.files import Files, Line
-from headscope.corpora.formats import converted, holds, known_format, record_format
+from headscope.corpora.formats import converted, known_format, record_format
+from headscope.corpora.held import kind_of
 from headscope.corpora.jsonlines import DocumentNumbers, each_of, json_object, strings
 from headscope.corpora.links import linked_of, links, negation_of
 from headscope.corpora.perceived import images
@@ -29,7 +30,6 @@ from headscope.corpora.prompts import asked_of, prompts
 from headscope.corpora.readers import examples_of, jsonl, of_text, text, text_of
 from headscope.corpora.rows import MemoryRow, Replayed, columns_of, plain, values_of
 from headscope.corpora.shapes.rows import Kind
-from headscope.corpora.sources import suffix_of
 from headscope.corpora.tables import table
 from headscope.corpora.treebank import conllu, tree_of
 from headscope.errors import InputError
@@ -103,9 +103,7 @@ def _of_file(path: str, rows: str) -> Corpus:
     """What a file holds, told from its name, or else from how it begins."""
     if rows == "prompts":
         return prompts(path)
-    known = known_format(path)
-    held = suffix_of(path)[1:] if known is None else "jsonl"
-    held = held if held in _READERS else holds(path)
+    known, held = known_format(path), kind_of(path)
     if rows == "annotations" and held == "jsonl":
         first = (
             next((json_object(line) for line in Files(path, records=True)), AnyDict())

@@ -19,7 +19,8 @@ from headscope.core.validation import validated
 from headscope.corpora.corpus import Corpus, Pack
 from headscope.corpora.example import Example
 from headscope.corpora.files import Files, Line, Paths, packaged
-from headscope.corpora.formats import expect_text, lines_as
+from headscope.corpora.formats import lines_as
+from headscope.corpora.held import expect_text
 from headscope.corpora.jsonlines import (
     KINDS,
     DocumentNumbers,

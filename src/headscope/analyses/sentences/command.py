@@ -10,7 +10,7 @@ from typing import Any
 def run(model: Any, files: Sequence[Path], **options: Any) -> Any:
     """Attention between sentences of text files, each one text."""
     from headscope.analyses.sentences.run import sentences
-    from headscope.corpora.formats import text_of
+    from headscope.corpora.held import text_of
 
     texts = ["\n".join(line.text for line in text_of(file)) for file in files]
     return sentences(model, texts[0] if len(texts) == 1 else texts, **options)

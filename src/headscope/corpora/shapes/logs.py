@@ -10,12 +10,13 @@ from typing import Any
 from headscope.core.kinds import is_list, is_object
 from headscope.core.types import AnyDict, AnyMapping
 from headscope.corpora.jsonlines import KINDS, Fail
-from headscope.corpora.shapes.rows import KeyedValues, Rows, Skip, rows_from
+from headscope.corpora.shapes.rows import KeyedValues, Made, Skip, rows_from
 from headscope.corpora.sources import Line
 from headscope.corpora.tables import READERS
 from headscope.errors import CorpusError
 
 INPUT, OUTPUT = "gen_ai.input.messages", "gen_ai.output.messages"
+_SYSTEM = "gen_ai.system_instructions"
 _SILENT = (
     "thinking",
     "redacted_thinking",
@@ -26,7 +27,6 @@ _SILENT = (
     "document",
     "audio",
 )
-_SAID = ("text", "input_text", "output_text")
 
 
 def spans_in(row: Any) -> Iterator[AnyDict]:
@@ -52,12 +52,11 @@ def attributes(given: Any) -> AnyDict:
     made: AnyDict = {}
 
     def add(name: str, value: Any) -> None:
+        if is_list(value) and value and all(map(is_object, value)) and name.startswith("llm."):
+            value = dict(enumerate(value))
         if is_object(value) and not name.endswith((".arguments", ".parameters", ".json_schema")):
             for key, inner in value.items():
                 add(f"{name}.{key}" if name else str(key), inner)
-        elif is_list(value) and value and all(map(is_object, value)) and name.startswith("llm."):
-            for number, inner in enumerate(value):
-                add(f"{name}.{number}", inner)
         else:
             made[name] = value
 
@@ -80,94 +79,95 @@ def _parsed(value: Any, name: str, fail: Fail) -> list[Any]:
     return value
 
 
-def _of_parts(message: Any, name: str, fail: Fail, skip: Skip) -> list[AnyDict]:
-    """The messages of one of OpenTelemetry: what was spoken and called, and each answer of a tool."""
-    if not is_object(message) or not is_list(message.get("parts")):
-        raise fail(f"{name!r}: expected messages with 'role' and 'parts', found {message!r:.80}")
-    spoken: list[Any] = []
-    calls: list[AnyDict] = []
-    made: list[AnyDict] = []
-    for part in message["parts"]:
+def _call(name: Any, identity: Any, arguments: Any) -> AnyDict:
+    return {"type": "tool_use", "id": identity, "name": name, "input": arguments or {}}
+
+
+def _answer(identity: Any, answer: Any) -> AnyDict:
+    text = answer if isinstance(answer, str) else json.dumps(answer)
+    return {"type": "tool_result", "tool_use_id": identity, "content": text}
+
+
+def _of_parts(parts: Sequence[Any], skip: Skip) -> Iterator[AnyDict]:
+    """What was said, called and answered in the parts of a message of OpenTelemetry."""
+    for part in parts:
         kind = part.get("type") if is_object(part) else None
         if kind == "text":
-            spoken.append(part.get("content"))
+            yield {"type": kind, "text": part.get("content")}
         elif kind == "tool_call":
-            calls.append(
-                {"id": part.get("id"), "name": part.get("name"), "arguments": part.get("arguments") or {}}
-            )
+            yield _call(part.get("name"), part.get("id"), part.get("arguments"))
         elif kind == "tool_call_response":
-            answer = part.get("response", part.get("result"))
-            text = answer if isinstance(answer, str) else json.dumps(answer)
-            made.append({"role": "tool", "tool_call_id": part.get("id"), "content": text})
+            yield _answer(part.get("id"), part.get("response", part.get("result")))
         else:
             skip(f"a part of a message ({kind})")
-    if not all(isinstance(one, str) for one in spoken):
-        raise fail(f"{name!r}: expected parts of text with 'content', found {spoken!r:.80}")
-    if spoken or calls:
-        made.append({"role": message.get("role"), "content": "\n".join(spoken) or None})
-        made[-1] |= {"tool_calls": calls} if calls else {}
-    return made
 
 
-def _otel(row: KeyedValues, skip: Skip) -> Iterator[AnyDict]:
+@rows_from
+def otel(row: KeyedValues) -> Iterator[AnyDict]:
+    """The spans of OpenTelemetry that have messages."""
     for span in spans_in(row.row):
         held: AnyMapping = span["attributes"]
         if INPUT not in held:
-            skip("a span without messages")
+            row.skip("a span without messages")
             continue
+        given = [
+            (name, one) for name in (INPUT, OUTPUT) for one in _parsed(held.get(name, []), name, row.fail)
+        ]
+        if held.get(_SYSTEM):
+            system = {"role": "system", "parts": _parsed(held[_SYSTEM], _SYSTEM, row.fail)}
+            given.insert(0, (_SYSTEM, system))
         messages: list[AnyDict] = []
-        if held.get("gen_ai.system_instructions"):
-            parts = _parsed(held["gen_ai.system_instructions"], "gen_ai.system_instructions", row.fail)
-            messages += _of_parts(
-                {"role": "system", "parts": parts}, "gen_ai.system_instructions", row.fail, skip
-            )
-        for name in (INPUT, OUTPUT):
-            for message in _parsed(held.get(name, []), name, row.fail):
-                messages += _of_parts(message, name, row.fail, skip)
+        for name, message in given:
+            if not is_object(message) or not is_list(message.get("parts")):
+                raise row.fail(f"{name!r}: expected messages with 'role' and 'parts', found {message!r:.80}")
+            if blocks := [*_of_parts(message["parts"], row.skip)]:
+                messages.append({"role": message.get("role"), "content": blocks})
         tools = held.get("gen_ai.tool.definitions")
-        named = {} if not tools else {"tools": _parsed(tools, "gen_ai.tool.definitions", row.fail)}
-        yield {"messages": messages, **named}
+        named = _parsed(tools, "gen_ai.tool.definitions", row.fail) if tools else None
+        yield {"messages": messages, "tools": named}
 
 
 _FLAT = re.compile(r"llm\.(input|output)_messages\.(\d+)\.message\.(.+)")
-_CALL = re.compile(r"tool_calls\.(\d+)\.tool_call\.(id|function\.name|function\.arguments)")
+_CALL = re.compile(r"tool_calls\.(\d+)\.tool_call\.(?:id|function\.(?:name|arguments))")
 _TEXT = re.compile(r"contents\.(\d+)\.message_content\.text")
+_TOOL = re.compile(r"llm\.tools\.(\d+)\.tool\.json_schema")
 
 
-def _openinference(row: KeyedValues, skip: Skip) -> Iterator[AnyDict]:
+@rows_from
+def openinference(row: KeyedValues) -> Iterator[AnyDict]:
+    """The spans of OpenInference that have messages: each value of each message under a name of its own."""
     for span in spans_in(row.row):
         turns: dict[tuple[str, int], AnyDict] = {}
-        tools: list[tuple[int, Any]] = []
+        tools: dict[int, Any] = {}
         for name, value in span["attributes"].items():
-            if (tool := re.fullmatch(r"llm\.tools\.(\d+)\.tool\.json_schema", name)) is not None:
-                tools.append((int(tool[1]), _json(value, name, row.fail)))
+            if tool := _TOOL.fullmatch(name):
+                tools[int(tool[1])] = _json(value, name, row.fail)
             if (match := _FLAT.fullmatch(name)) is None:
                 continue
             turn = turns.setdefault((match[1], int(match[2])), {"calls": {}, "texts": {}})
-            if (call := _CALL.fullmatch(match[3])) is not None:
-                turn["calls"].setdefault(int(call[1]), {})[call[2].rpartition(".")[2]] = value
-            elif (text := _TEXT.fullmatch(match[3])) is not None:
-                turn["texts"][int(text[1])] = value
+            if call := _CALL.fullmatch(match[3]):
+                turn["calls"].setdefault(int(call[1]), {})[match[3].rpartition(".")[2]] = value
+            elif text := _TEXT.fullmatch(match[3]):
+                turn["texts"][int(text[1])] = {"type": "text", "text": value}
             elif match[3] in ("role", "content", "tool_call_id", "name"):
                 turn[match[3]] = value
         if not turns:
-            skip("a span without messages")
+            row.skip("a span without messages")
             continue
         messages: list[AnyDict] = []
         for _, turn in sorted(turns.items()):
-            calls, texts = (turn.pop(key) for key in ("calls", "texts"))
-            content = (
-                turn.get("content") or [{"type": "text", "text": texts[at]} for at in sorted(texts)] or None
-            )
-            more = {"tool_calls": [calls[at] for at in sorted(calls)]} if calls else {}
-            messages.append({**turn, "content": content, **more})
-        yield {
-            "messages": messages,
-            **({"tools": [tool for _, tool in sorted(tools, key=lambda one: one[0])]} if tools else {}),
-        }
+            calls, texts = (_in_order(turn.pop(key)) for key in ("calls", "texts"))
+            more = {"tool_calls": calls} if calls else {}
+            messages.append({**turn, "content": turn.get("content") or texts or None, **more})
+        yield {"messages": messages, "tools": _in_order(tools) or None}
 
 
-def _langsmith(row: KeyedValues, skip: Skip) -> Iterator[AnyDict]:
+def _in_order(numbered: Mapping[int, Any]) -> list[Any]:
+    return [numbered[number] for number in sorted(numbered)]
+
+
+@rows_from
+def langsmith(row: KeyedValues) -> Iterator[AnyDict]:
     """A run of LangSmith: the messages that went in, and that of its first generation."""
     messages = row.object("inputs").list("messages")
     messages = messages[0] if len(messages) == 1 and is_list(messages[0]) else messages
@@ -181,14 +181,15 @@ def _langsmith(row: KeyedValues, skip: Skip) -> Iterator[AnyDict]:
     yield {"messages": [*messages, *([answer] if answer else [])]}
 
 
-def _inspect(row: KeyedValues, skip: Skip) -> Iterator[AnyDict]:
+@rows_from
+def inspect(row: KeyedValues) -> Iterator[AnyDict]:
     """The samples of a log of Inspect; of an .eval the row is one of them."""
     for sample in row.objects("samples") if "samples" in row.row else [row]:
-        messages = [_called(dict(message.row), skip) for message in sample.objects("messages")]
+        messages = [_called(dict(message.row), row.skip) for message in sample.objects("messages")]
         if messages:
             yield {"messages": messages}
         else:
-            skip("a sample without messages")
+            row.skip("a sample without messages")
 
 
 def _called(message: AnyDict, skip: Skip) -> AnyDict:
@@ -218,7 +219,7 @@ def _blocks(blocks: Sequence[Any], skip: Skip) -> list[Any]:
     return kept
 
 
-def transcript(lines: Iterable[Line], skip: Skip) -> Iterator[tuple[Line, AnyDict | CorpusError]]:
+def transcript(lines: Iterable[Line], skip: Skip) -> Made:
     """A coding agent's transcript: turns by their parents; the last branch of a tree, and each side chain."""
     turns: dict[str, tuple[Line, AnyDict]] = {}
     for line, row in READERS[".jsonl"](lines):
@@ -247,29 +248,47 @@ def transcript(lines: Iterable[Line], skip: Skip) -> Iterator[tuple[Line, AnyDic
             ends[root] = [turns[one] for one in reversed(path)]
         used |= {*path}
     for rows in sorted(ends.values(), key=lambda rows: rows[0][0].number):
-        yield rows[0][0], {"messages": _merged(rows, skip)}
+        yield rows[0][0], {"messages": _merged((row["message"] for _, row in rows), skip)}
 
 
-def _merged(rows: Iterable[tuple[Line, AnyDict]], skip: Skip) -> list[AnyDict]:
+def codex(lines: Iterable[Line], skip: Skip) -> Made:
+    """A session of Codex: what was said, called and answered, in order; what stands in several items is one message."""
+    first: Line | None = None
+    messages: list[AnyMapping] = []
+    for line, row in READERS[".jsonl"](lines):
+        if isinstance(row, CorpusError):
+            yield line, row
+            continue
+        first = first or line
+        item: Any = row.get("payload")
+        kind = item.get("type") if is_object(item) and row.get("type") == "response_item" else None
+        if kind == "message":
+            role, blocks = item.get("role"), item.get("content")
+        elif kind in ("function_call", "custom_tool_call"):
+            given = item.get("arguments", {"input": item.get("input")})
+            role, blocks = "assistant", [_call(item.get("name"), item.get("call_id"), given)]
+        elif kind in ("function_call_output", "custom_tool_call_output"):
+            wrote = item.get("output")
+            listed = {"content": wrote} if is_list(wrote) else {}
+            role, blocks = "tool", [_answer(item.get("call_id"), wrote) | listed]
+        else:
+            skip(f"an event ({str(kind or row.get('type'))[:30]})")
+            continue
+        messages.append({"role": role, "content": blocks, "id": role if role == "assistant" else None})
+    if first is not None:
+        yield first, {"messages": _merged(messages, skip)}
+
+
+def _merged(given: Iterable[AnyMapping], skip: Skip) -> list[AnyDict]:
     """The messages of some turns; one that was written in several events is one message."""
     messages: list[AnyDict] = []
     before: object = None
-    for _, row in rows:
-        given: Mapping[str, Any] = row["message"]
-        message = _called(
-            {key: given[key] for key in ("role", "content", "tool_calls") if key in given}, skip
-        )
-        same = given.get("id") is not None and given["id"] == before
+    for one in given:
+        message = _called({key: one[key] for key in ("role", "content", "tool_calls") if key in one}, skip)
+        same = one.get("id") is not None and one["id"] == before
         if same and is_list(message.get("content")) and is_list(messages[-1].get("content")):
             messages[-1]["content"] = [*messages[-1]["content"], *message["content"]]
         elif message.get("content") or message.get("tool_calls"):
             messages.append(message)
-            before = given.get("id")
+            before = one.get("id")
     return messages
-
-
-def _of_objects(make: Any) -> Rows:
-    return rows_from(READERS[".jsonl"], make)
-
-
-otel, openinference, langsmith, inspect = map(_of_objects, (_otel, _openinference, _langsmith, _inspect))

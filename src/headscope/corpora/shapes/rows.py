@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any, Literal
 
 from headscope.core.kinds import is_object
 from headscope.core.types import AnyDict, AnyMapping
-from headscope.corpora.jsonlines import KINDS, keys_of, string
+from headscope.corpora.files import Files
+from headscope.corpora.jsonlines import KINDS, json_object, keys_of, string
 from headscope.corpora.sources import Line
-from headscope.corpora.tables import Row
+from headscope.corpora.tables import READERS
 from headscope.errors import CorpusError
 
 Kind = Literal["texts", "links", "prompts", "speech", "coreference", "groups", "patching"]
@@ -18,8 +20,11 @@ Kind = Literal["texts", "links", "prompts", "speech", "coreference", "groups", "
 Skip = Callable[[str], None]
 """Notes one that is left out, and why."""
 
-Rows = Callable[[Iterable[Line], Skip], Iterator[tuple[Line, AnyDict | CorpusError]]]
-"""Makes rows of the lines of a file, as JSON lines have them, or says what is wrong with one."""
+Made = Iterator[tuple[Line, AnyDict | CorpusError]]
+"""Rows as JSON lines have them, each with its line, or what is wrong with it."""
+
+Rows = Callable[[Iterable[Line], Skip], Made]
+"""Makes rows of the lines of a file."""
 
 
 class KeyedValues:
@@ -28,11 +33,13 @@ class KeyedValues:
     Args:
         row: the object.
         line: where it is.
+        skip: notes what is left out of it.
         where: where the object stands in a larger one.
     """
 
-    def __init__(self, row: AnyMapping, line: Line, where: str = "") -> None:
-        self.row, self.line, self.fail, self.where = row, line, line.error, where
+    def __init__(self, row: AnyMapping, line: Line, skip: Skip, where: str = "") -> None:
+        self.row, self.line, self.skip, self.where = row, line, skip, where
+        self.fail = line.error
 
     def _of(self, key: str, kind: type) -> Any:
         value: Any = self.row.get(key)
@@ -44,6 +51,11 @@ class KeyedValues:
     def text(self, key: str) -> str:
         """A string that says something."""
         return string(self._of(key, str), f"{self.where}{key!r}", self.fail)
+
+    def named(self, key: str) -> str | None:
+        """A string; None for anything else."""
+        value: Any = self.row.get(key)
+        return value if isinstance(value, str) else None
 
     def number(self, key: str) -> int:
         """A whole number."""
@@ -59,15 +71,16 @@ class KeyedValues:
 
     def object(self, key: str) -> KeyedValues:
         """An object."""
-        return KeyedValues(self._of(key, dict), self.line, f"{self.where}{key!r} ")
+        return KeyedValues(self._of(key, dict), self.line, self.skip, f"{self.where}{key!r} ")
 
     def objects(self, key: str) -> list[KeyedValues]:
         """A list of objects."""
         made: list[KeyedValues] = []
         for at, one in enumerate(self.list(key)):
+            where = f"{self.where}{key!r}[{at}]"
             if not is_object(one):
-                raise self.fail(f"{self.where}{key!r}[{at}]: expected an object, found {KINDS[type(one)]}")
-            made.append(KeyedValues(one, self.line, f"{self.where}{key!r}[{at}] "))
+                raise self.fail(f"{where}: expected an object, found {KINDS[type(one)]}")
+            made.append(KeyedValues(one, self.line, self.skip, f"{where} "))
         return made
 
     def stretch(self, text: str, phrase: str, start: int) -> list[int]:
@@ -78,21 +91,30 @@ class KeyedValues:
         return [start, start + len(phrase)]
 
 
-Make = Callable[[KeyedValues, Skip], Iterable[AnyDict]]
+def rows_from(make: Callable[[KeyedValues], Iterable[AnyDict]], suffix: str = ".jsonl") -> Rows:
+    """Rows that `make` makes of each object, or row of a table, in some lines; what is None is not in them."""
 
-
-def rows_from(read: Callable[[Iterable[Line]], Iterator[Row]], make: Make) -> Rows:
-    """Rows that are made of the objects, or rows of a table, that `read` finds in some lines."""
-
-    def rows(lines: Iterable[Line], skip: Skip) -> Iterator[tuple[Line, AnyDict | CorpusError]]:
-        for line, row in read(lines):
+    def rows(lines: Iterable[Line], skip: Skip) -> Made:
+        for line, row in READERS[suffix](lines):
             if isinstance(row, CorpusError):
                 yield line, row
                 continue
             try:
-                for made in make(KeyedValues(row, line), skip):
-                    yield line, made
+                for made in make(KeyedValues(row, line, skip)):
+                    yield line, {key: value for key, value in made.items() if value is not None}
             except CorpusError as error:
                 yield line, error
 
     return rows
+
+
+def beside(path: Path, what: str) -> Files:
+    """A file that another one needs. Raises `CorpusError` where it is not there; `what` it holds."""
+    if not path.is_file():
+        raise CorpusError(path, None, f"expected {what}, found nothing there")
+    return Files(path)
+
+
+def objects_in(files: Files) -> Iterator[tuple[Line, AnyDict]]:
+    """The objects of JSON lines that have to be right."""
+    return ((line, json_object(line)) for line in files if line.text.strip())

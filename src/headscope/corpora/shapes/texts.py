@@ -10,13 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from headscope.core.types import AnyDict
-from headscope.corpora.jsonlines import json_object, string
-from headscope.corpora.shapes.rows import KeyedValues, Skip, rows_from
-from headscope.corpora.sources import Line, form_of, opened
-from headscope.corpora.tables import READERS
+from headscope.corpora.jsonlines import string
+from headscope.corpora.shapes.rows import KeyedValues, Made, Skip, beside, objects_in, rows_from
+from headscope.corpora.sources import Line
 from headscope.errors import CorpusError
-
-Made = Iterator[tuple[Line, AnyDict | CorpusError]]
 
 _PRONOUN = re.compile(r"(?:s?he|hers?|him|his|they|them|theirs?)", re.IGNORECASE)
 _BRACKET = re.compile(r"\[\s*([^\[\]]*?)\s*\]")
@@ -24,7 +21,7 @@ _MARK = re.compile(r"</?e([12])>")
 _RATE = 16_000  # samples a second of TIMIT
 
 
-def _gap(row: KeyedValues, skip: Skip) -> Iterator[AnyDict]:
+def _gap(row: KeyedValues) -> Iterator[AnyDict]:
     text = row.text("Text")
     spans: AnyDict = {}
     for name in ("Pronoun", "A", "B"):
@@ -34,22 +31,12 @@ def _gap(row: KeyedValues, skip: Skip) -> Iterator[AnyDict]:
         spans[name] = row.stretch(text, row.text(name), int(offset[:12]))
     right = [name for name in ("A", "B") if row.text(f"{name}-coref").upper() == "TRUE"]
     if not right:
-        skip("a pronoun of which neither candidate is right")
-    yield {
-        "text": text,
-        "links": [
-            {
-                "from": spans["Pronoun"],
-                "to": spans[name],
-                "label": "pronoun",
-                "candidates": [spans["A"], spans["B"]],
-            }
-            for name in right
-        ],
-    }
+        row.skip("a pronoun of which neither candidate is right")
+    pronoun = {"from": spans["Pronoun"], "label": "pronoun", "candidates": [spans["A"], spans["B"]]}
+    yield {"text": text, "links": [{**pronoun, "to": spans[name]} for name in right]}
 
 
-gap = rows_from(READERS[".tsv"], _gap)
+gap = rows_from(_gap, ".tsv")
 
 
 def winobias(lines: Iterable[Line], skip: Skip) -> Made:
@@ -110,14 +97,8 @@ def _related(line: Line, relation: str, skip: Skip) -> AnyDict | CorpusError:
 
 def _annotated_text(path: str) -> str:
     """The text of the file of the same name that ends in .txt."""
-    place = str(Path(path.removesuffix(".gz")).with_suffix(".txt"))
-    if not os.path.isfile(place):
-        raise CorpusError(path, None, f"expected its text in {place}, found nothing there")
-    with opened(place, form_of(place)) as (content, _):
-        try:
-            return b"".join(iter(lambda: content.readline(1 << 20), b"")).decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise CorpusError(place, None, f"expected UTF-8, found another byte at {error.start}") from None
+    place = Path(path.removesuffix(".gz")).with_suffix(".txt")
+    return "".join(part.text for part in beside(place, f"its text in {place}").lines(str(place), 1 << 16))
 
 
 _ENTITY = re.compile(r"(T\d+)\t(\S+) (\d+ \d+(?:;\d+ \d+)*)\t(.*)")
@@ -125,17 +106,12 @@ _RELATION = re.compile(r"R\d+\t(\S+) \w+:(T\d+) \w+:(T\d+)\s*")
 _CHAIN = re.compile(r".+-\d+")
 
 
-def _brat(
-    lines: Iterable[Line], skip: Skip
-) -> tuple[Line | None, str, dict[str, tuple[str, int, int]], list[Any]]:
-    """The first line, the text, its entities by their names, and its relations."""
-    first: Line | None = None
-    text = ""
+def _brat(given: Sequence[Line], skip: Skip) -> tuple[str, dict[str, tuple[str, int, int]], list[Any]]:
+    """The text, its entities by their names, and its relations."""
+    text = _annotated_text(given[0].path)
     entities: dict[str, tuple[str, int, int]] = {}
     relations: list[Any] = []
-    for line in lines:
-        if first is None:
-            first, text = line, _annotated_text(line.path)
+    for line in given:
         if (entity := _ENTITY.fullmatch(line.text)) is not None:
             if ";" in entity[3]:
                 skip("a mention in several pieces")
@@ -146,17 +122,16 @@ def _brat(
                 raise line.error(f"expected {entity[4]!r} at character {start} of the text, found {here!r}")
             entities[entity[1]] = entity[2], start, end
         elif (relation := _RELATION.fullmatch(line.text)) is not None:
-            relations.append((line, *relation.groups()))
+            relations.append(relation.groups())
         elif line.text.strip():
             skip(f"an annotation of another kind ({line.text[:1]})")
-    return first, text, entities, relations
+    return text, entities, relations
 
 
 def chains(lines: Iterable[Line], skip: Skip) -> Made:
     """Chains of mentions (LitBank): labels that end in a number, on a text of a sentence a line."""
-    first, text, entities, _ = _brat(lines, skip)
-    if first is None:
-        return
+    first, *_ = given = [*lines]
+    text, entities, _ = _brat(given, skip)
     words = [(word[0], *word.span()) for word in re.finditer(r"\S+", text)]
     sentences = [
         [word[0] for word in group] for _, group in groupby(words, lambda word: text.count("\n", 0, word[1]))
@@ -167,70 +142,60 @@ def chains(lines: Iterable[Line], skip: Skip) -> Made:
             inside = [at for at, (_, begins, ends) in enumerate(words) if begins < end and start < ends]
             if inside:
                 clusters.setdefault(label, []).append([inside[0], inside[-1]])
-    if not clusters:
-        yield first, first.error("expected labels of chains such as Name-1, found none")
-        return
-    name = Path(first.path).stem
-    yield first, {"doc_key": name, "sentences": sentences, "clusters": [*clusters.values()]}
+    none = first.error("expected labels of chains such as Name-1, found none")
+    named = {"doc_key": Path(first.path).stem, "sentences": sentences, "clusters": [*clusters.values()]}
+    yield first, named if clusters else none
 
 
 def related(lines: Iterable[Line], skip: Skip) -> Made:
     """Relations between entities, as links of a text."""
-    first, text, entities, relations = _brat(lines, skip)
+    text, entities, relations = _brat(given := [*lines], skip)
     links: list[AnyDict] = []
-    for _, label, source, target in relations:
+    for label, source, target in relations:
         if source not in entities or target not in entities:
             skip("a relation of a mention that is not read")
             continue
         links.append({"from": [*entities[source][1:]], "to": [*entities[target][1:]], "label": label})
-    if first is not None:
-        yield first, {"text": text.rstrip("\n"), "links": links}
+    yield given[0], {"text": text.rstrip("\n"), "links": links}
 
 
-def _spoken(line: Line, name: str, words: Sequence[tuple[str, float, float]]) -> tuple[Line, AnyDict]:
-    return line, {
-        "audio": f"{name}.wav",
-        "words": [word for word, _, _ in words],
-        "times": [[begin, end] for _, begin, end in words],
-    }
+def _spoken(line: Line, name: str, words: Sequence[tuple[Any, Any, str]]) -> tuple[Line, AnyDict]:
+    """A row of a recording of this name, from the beginning, the end and the word of each."""
+    times = [[begin, end] for begin, end, _ in words]
+    return line, {"audio": f"{name}.wav", "words": [word for _, _, word in words], "times": times}
 
 
 def ctm(lines: Iterable[Line], skip: Skip) -> Made:
     """Recording, channel, beginning, duration and word; lines of one recording make a row."""
     timed = (line for line in lines if line.text.strip() and not line.text.startswith(";;"))
     for name, group in groupby(timed, lambda line: line.text.split()[0]):
-        first: Line | None = None
-        words: list[tuple[str, float, float]] = []
-        for line in group:
-            first = first or line
+        first, *_ = given = [*group]
+        words: list[tuple[float, float, str]] = []
+        for line in given:
             match = re.fullmatch(r"\S+ \S+ (\d*\.?\d+) (\d*\.?\d+) (\S+)(?: .*)?", line.text.strip())
             if match is None:
                 yield line, line.error("expected a recording, a channel, a beginning, a duration and a word")
                 break
             begin, duration = float(match[1]), float(match[2])
-            words.append((match[3], begin, round(begin + duration, 6)))
+            words.append((begin, round(begin + duration, 6), match[3]))
         else:
-            assert first is not None
             yield _spoken(first, os.path.basename(name), words)
 
 
 def timit(lines: Iterable[Line], skip: Skip) -> Made:
     """The first sample, the last and the word, at 16,000 a second."""
-    first: Line | None = None
-    words: list[tuple[str, float, float]] = []
-    for line in lines:
+    first, *_ = given = [line for line in lines if line.text.strip()]
+    words: list[tuple[float, float, str]] = []
+    for line in given:
         match = re.fullmatch(r"(\d{1,12}) (\d{1,12}) (\S+)\s*", line.text)
-        first = first or line
         if match is None:
-            if line.text.strip():
-                yield line, line.error(f"expected two samples and a word, found {line.text[:40]!r}")
-                return
-        elif match[3] in ("h#", "sil", "pau", "epi"):
+            yield line, line.error(f"expected two samples and a word, found {line.text[:40]!r}")
+            return
+        if match[3] in ("h#", "sil", "pau", "epi"):
             skip("a pause")
         else:
-            words.append((match[3], int(match[1]) / _RATE, int(match[2]) / _RATE))
-    if first is not None:
-        yield _spoken(first, Path(first.path).stem, words)
+            words.append((int(match[1]) / _RATE, int(match[2]) / _RATE, match[3]))
+    yield _spoken(first, Path(first.path).stem, words)
 
 
 _VALUE = re.compile(r'"((?:[^"]|"")*)"|<exists>|(?<![\w.\[])(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)(?![\w.\]])')
@@ -238,48 +203,37 @@ _VALUE = re.compile(r'"((?:[^"]|"")*)"|<exists>|(?<![\w.\[])(-?\d+(?:\.\d+)?(?:[
 
 def textgrid(lines: Iterable[Line], skip: Skip) -> Made:
     """The words of a TextGrid of Praat, long or short: the tier that is called so, or its first of intervals."""
-    first: Line | None = None
-    values: list[Any] = []
-    for line in lines:
-        first = first or line
-        values += [match[1].replace('""', '"') if match[1] is not None else float(match[2] or 0)
-                   for match in _VALUE.finditer(line.text)]  # fmt: skip
-    if first is None:
-        return
+    first, *_ = given = [*lines]
+    values = [match[1].replace('""', '"') if match[1] is not None else float(match[2] or 0)
+              for line in given for match in _VALUE.finditer(line.text)]  # fmt: skip
     try:
         tiers = _tiers(values[2:])
         chosen = next((tier for tier in tiers if "word" in tier[0].lower()), tiers[0])
-    except (IndexError, KeyError, TypeError, ValueError):
-        yield (
-            first,
-            first.error("expected a TextGrid with a tier of intervals, found one that is broken or has none"),
-        )
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        broken = "expected a TextGrid with a tier of intervals, found one that is broken or has none"
+        yield first, first.error(broken)
         return
     for name, _ in tiers:
         if name != chosen[0]:
             skip(f"the tier {name!r}")
-    words = [(word.strip(), begin, end) for begin, end, word in chosen[1] if word.strip()]
-    yield _spoken(first, Path(first.path).stem, words)
+    yield _spoken(first, Path(first.path).stem, [one for one in chosen[1] if one[2]])
 
 
-def _tiers(values: Sequence[Any]) -> list[tuple[str, list[tuple[float, float, str]]]]:
+def _tiers(values: Sequence[Any]) -> list[tuple[str, list[tuple[Any, Any, str]]]]:
     """The tiers of intervals, of the values behind the header: times, how many tiers, and each of them.
 
     Raises what says that something is not where it belongs.
     """
-    at, tiers = 4, list[tuple[str, list[tuple[float, float, str]]]]()
+    at, tiers = 4, list[tuple[str, list[tuple[Any, Any, str]]]]()
     for _ in range(int(values[3])):
         kind, name, count = values[at], str(values[at + 1]), int(values[at + 4])
         size = {"IntervalTier": 3, "TextTier": 2}[kind]
-        if not 0 <= count < len(values):
+        start, at = at + 5, at + 5 + size * count
+        if count < 0 or at > len(values):
             raise ValueError(count)
-        rows = [values[place : place + size] for place in range(at + 5, at + 5 + size * count, size)]
-        timed: list[Any] = [(*(float(time) for time in row[:-1]), row[-1]) for row in rows]
-        if not all(len(row) == size and isinstance(row[-1], str) for row in rows):
-            raise ValueError(kind)
-        at += 5 + size * count
         if size == 3:
-            tiers.append((name, [(row[0], row[1], row[2]) for row in timed]))
+            rows = zip(*(values[start + one : at : 3] for one in range(3)), strict=True)
+            tiers.append((name, [(begin, end, word.strip()) for begin, end, word in rows]))
     return tiers
 
 
@@ -307,35 +261,26 @@ def judged(lines: Iterable[Line], skip: Skip) -> Made:
     if not rows:
         return
     folder = Path(rows[0][0].path).resolve().parent.parent
-    wanted = [{cells[at] for _, cells in rows if len(cells) == 3} for at in (0, 1)]
-    texts = [
-        _named(folder / name, some)
-        for name, some in zip(("queries.jsonl", "corpus.jsonl"), wanted, strict=True)
-    ]
+    queries, documents = (
+        _named(folder / name, {cells[at] for _, cells in rows if len(cells) == 3})
+        for at, name in enumerate(("queries.jsonl", "corpus.jsonl"))
+    )
     for line, cells in rows:
         if len(cells) != 3:
             yield line, line.error(f"expected query, document and score, found {len(cells)} columns")
-        elif cells[0] not in texts[0] or cells[1] not in texts[1]:
-            yield (
-                line,
-                line.error(f"expected the query {cells[0]!r} and the document {cells[1]!r}, found not both"),
-            )
+        elif cells[0] not in queries or cells[1] not in documents:
+            expected = f"expected the query {cells[0]!r} and the document {cells[1]!r}"
+            yield line, line.error(f"{expected}, found not both")
         else:
-            yield line, {"text_a": texts[0][cells[0]], "text_b": texts[1][cells[1]], "score": cells[2]}
+            yield line, {"text_a": queries[cells[0]], "text_b": documents[cells[1]], "score": cells[2]}
 
 
 def _named(path: Path, wanted: set[str]) -> dict[str, str]:
     """The texts of these names in a file of JSON lines."""
-    if not path.is_file():
-        raise CorpusError(path, None, "expected the texts of what was judged, found nothing there")
-    texts: dict[str, str] = {}
-    with opened(str(path), form_of(str(path))) as (content, _):
-        for number, raw in enumerate(iter(lambda: content.readline(1 << 24), b""), 1):
-            line = Line(str(path), number, raw.decode(errors="replace"))
-            if not line.text.strip():
-                continue
-            row = json_object(line)
-            if row.get("_id") in wanted:
-                parts = [row[key] for key in ("title", "text") if row.get(key)]
-                texts[row["_id"]] = "\n".join(string(part, "'text'", line.error) for part in parts)
-    return texts
+    return {
+        row["_id"]: "\n".join(
+            string(row[key], f"{key!r}", line.error) for key in ("title", "text") if row.get(key)
+        )
+        for line, row in objects_in(beside(path, "the texts of what was judged"))
+        if row.get("_id") in wanted
+    }
