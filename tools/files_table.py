@@ -14,8 +14,9 @@ from headscope.corpora.formats import COMMANDS, KNOWN
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "files.md"
 HEAD = """# What you have, and the command
 
-`headscope look FILE` says what a file is, its first input as it is read, what was left out, and which commands take
-it. A file is known by what it holds, not by its name. `headscope measure` takes the texts of all but times of speech:
+`headscope look FILE` says what a file is (by what it holds, not by its name), how its first input is read, what was
+left out, and which commands take it. `headscope measure` takes the texts of all but times of speech. LongBench-Cite's
+and Codex's were never tried on real files:
 
 """
 

@@ -45,6 +45,12 @@ def test_words_and_sources_light_one_another_up_and_heads_open(
     assert [cell.inner_text() for cell in detail.locator("tr", has_text="dog").locator("td").all()][
         2
     ] == ".010"
+    finger = page.context.new_cdp_session(page)
+    for kind, word in (("touchStart", 1), ("touchMove", 2), ("touchMove", 3), ("touchEnd", None)):
+        box = None if word is None else words[word].bounding_box()
+        points = [] if box is None else [{"x": box["x"] + 2, "y": box["y"] + 5}]
+        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    assert pressed.all_text_contents() == ["slept", ".", "The"], "a stretch that a finger is dragged over"
     words[1].focus()
     page.keyboard.press("Escape")
     page.keyboard.press("Shift+ArrowRight")

@@ -15,6 +15,7 @@ import pytest
 
 import headscope as hs
 from headscope import corpora
+from headscope.analyses.context_attribution.run import right_spans
 from headscope.analyses.patching.pairs import read as read_patching
 from headscope.console.sources import ReadingOptions, coreference, linked
 from headscope.core.validation import InPlace
@@ -23,6 +24,7 @@ from headscope.corpora.formats import COMMANDS, KNOWN, known_format, read_as
 from headscope.corpora.given import corpus_of
 from headscope.errors import CorpusError, HeadscopeWarning, InputError
 from tests.helpers.dice import dice
+from tests.helpers.small_models import save_llama
 from tests.helpers.typed import Typed
 
 GAP = (
@@ -140,6 +142,21 @@ item []:
 """
 SHORT = 'File type = "ooTextFile"\n"TextGrid"\n\n0\n0.9\n<exists>\n2\n"TextTier"\n"tones"\n0\n0.9\n1\n0.3\n"H*"\n"IntervalTier"\n"words"\n0\n0.9\n2\n0\n0.2\n""\n0.2\n0.45\n"say ""so"""\n'
 BLIMP = '{"sentence_good": "The boats near the pier are old.", "sentence_bad": "The boats near the pier is old.", "field": "syntax", "linguistics_term": "subject_verb_agreement", "UID": "made_1", "simple_LM_method": true, "one_prefix_method": false, "two_prefix_method": false, "lexically_identical": false, "pair_id": "0"}\n'
+CITED: dict[str, Any] = {
+    "idx": 3, "dataset": "hotpotqa", "query": "When did the mill open?", "answer": "1911", "few_shot_scores": [],
+    "prediction": "<statement>It opened in 1911.<cite>[0-0]</cite></statement><statement>Forty people work there.<cite>[2-2]</cite></statement>",
+    "statements": [
+        {"statement": "It opened in 1911.", "citation": [
+            {"st_sent": 0, "ed_sent": 0, "start_char": 0, "end_char": 25, "cite": "The mill opened in 1911. "}]},
+        {"statement": "So it is said.", "citation": []},
+        {"statement": "Forty people work there.", "citation": [
+            {"st_sent": 2, "ed_sent": 2, "start_char": 44, "end_char": 63, "cite": "It employs forty."}]},
+    ],
+}  # fmt: skip
+LONGBENCH = [
+    {"idx": 3, "dataset": "hotpotqa", "context": "The mill opened in 1911. The river is wide. It employs forty.",
+     "query": "When did the mill open?", "answer": "1911", "few_shot_scores": []},
+]  # fmt: skip
 RAGAS = '{"user_input": "When did the mill open?", "retrieved_contexts": ["The mill opened in 1911.", "The river is wide."], "response": "In 1911.", "reference": "1911"}\n'
 OLDER = '{"question": "When did the mill open?", "contexts": ["The mill opened in 1911."], "answer": "In 1911.", "ground_truth": "1911"}\n'
 SHAREGPT = '{"id": "s7", "conversations": [{"from": "human", "value": "Name a river."}, {"from": "gpt", "value": "The Glomma."}]}\n'
@@ -154,7 +171,7 @@ FILES: dict[str, str] = {
     "semeval.txt": SEMEVAL, "response.jsonl": RAGTRUTH, "otel.jsonl": OTEL, "turns.jsonl": TRANSCRIPT, "rollout.jsonl": CODEX,
     "spans.jsonl": OPENINFERENCE, "runs.jsonl": LANGSMITH, "log.json": json.dumps(INSPECT), "a.TextGrid": GRID,
     "a.ctm": "a 1 0.12 0.33 hello 0.98\na 1 0.5 0.2 there 0.9\n", "a.WRD": "2360 5200 she\n5200 9680 had\n9680 11077 your\n",
-    "blimp.jsonl": BLIMP, "ragas.jsonl": RAGAS, "older.jsonl": OLDER, "share.jsonl": SHAREGPT, "bench.jsonl": MTBENCH,
+    "blimp.jsonl": BLIMP, "ragas.jsonl": RAGAS, "older.jsonl": OLDER, "share.jsonl": SHAREGPT, "preds/m.json": json.dumps([CITED]), "bench.jsonl": MTBENCH,
     "x.fasta": FASTA, "x.a3m": A3M, "qrels/test.tsv": QRELS, "pae.json": PAE, "samples.jsonl": json.dumps(SAMPLE),
 }  # fmt: skip
 READERS = {
@@ -165,9 +182,10 @@ READERS = {
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "qrels").mkdir()
+    for inner in ("qrels", "preds"):
+        (tmp_path / inner).mkdir()
     others = {
-        "novel.txt": NOVEL, "source_info.jsonl": SOURCES, "a.wav": "RIFF",
+        "novel.txt": NOVEL, "LongBench-Cite.json": json.dumps(LONGBENCH), "source_info.jsonl": SOURCES, "a.wav": "RIFF",
         "queries.jsonl": '{"_id": "q1", "text": "mill"}\n',
         "corpus.jsonl": '{"_id": "d1", "title": "Mills", "text": "A mill."}\n{"_id": "d2", "title": "", "text": "A river."}\n',
     }  # fmt: skip
@@ -300,6 +318,67 @@ def test_marked_stretches_of_an_answer(folder: Path) -> None:
     (folder / "source_info.jsonl").unlink()
     with pytest.raises(CorpusError, match=r"source_info\.jsonl: expected the prompts of what was answered"):
         corpora.prompts(folder / "response.jsonl", strict=True).__iter__().__next__()
+
+
+def test_statements_with_what_they_cite(folder: Path) -> None:
+    examples, said = read("prompts", folder / "preds" / "m.json")
+    asked: Any = [one.asked for one in examples]
+    assert [one["answer"] for one in asked] == [" It opened in 1911.", " Forty people work there."]
+    assert examples[1].text == (
+        f"{LONGBENCH[0]['context']}\n\nQuestion: When did the mill open?\nAnswer: It opened in 1911. So it is said."
+    )
+    assert examples[0].document == examples[1].document
+    assert [one["source"] for one in asked] == [[[0, 25]], [[44, 61]]]
+    assert "left out 1 × a statement that cites nothing" in said
+    writer = hs.load(
+        save_llama(
+            folder / "small",
+            hidden_size=32,
+            num_hidden_layers=1,
+            intermediate_size=48,
+            max_position_embeddings=512,
+        )
+    )
+    found = hs.why(writer, examples[1].text, asked[1]["answer"], spans="sentence")
+    assert found["text"].values[right_spans(found, asked[1]["source"])].tolist() == ["It employs forty."]
+    (folder / "LongBench-Cite.json").unlink()
+    with pytest.raises(
+        CorpusError, match=r"LongBench-Cite\.json: expected the contexts of what was asked, found"
+    ):
+        read("prompts", folder / "preds" / "m.json")
+
+
+def test_minimal_pairs_are_patched_where_words_are_swapped(folder: Path, smollm: Any) -> None:
+    rows = [
+        ("The boats near the pier are old.", "The boats near the pier is old.", "agreement"),
+        ("A girl behind the cars is here.", "A girl behind the cars are here.", "agreement"),
+        ("The boat near the pier is old.", "The boat near the pier are old.", "agreement"),
+        ("The cats by a very large wall are old.", "The cats by a very large wall is old.", "agreement"),
+        ("Who did he see after her?", "Who did he after see her?", "island"),
+        (
+            "An otorhinolaryngologist near him is old.",
+            "An otorhinolaryngologist near him are old.",
+            "agreement",
+        ),
+        ("Some boats near him are old.", "Some boats near him is old.", "agreement"),
+        ("No boats are old.", "Some boats are old.", "first"),
+    ]
+    (folder / "blimp.jsonl").write_text(
+        "\n".join(
+            json.dumps({"sentence_good": good, "sentence_bad": bad, "UID": name}) for good, bad, name in rows
+        )
+    )
+    with pytest.warns(HeadscopeWarning) as said:
+        pairs, _, _ = read_patching(smollm, folder / "blimp.jsonl")
+    texts = [["".join(side.texts) for side in (one.clean, one.corrupted)] for one in pairs]
+    assert texts == [["The boats near the pier", "The boat near the pier"]]
+    assert pairs[0].answer == smollm.encode(" are").ids[0] != pairs[0].wrong
+    message = str(said[0].message)
+    assert (
+        "2 × a pair that does not differ in one word behind others; 2 × a pair without another whose"
+        in message
+    )
+    assert "1 × a pair that does not fit (expected prompts of as many tokens)" in message
 
 
 def turns(example: Example) -> list[Any]:
@@ -456,8 +535,8 @@ def test_rows_in_memory_are_read_alike(folder: Path) -> None:
 def test_a_command_names_the_one_that_takes_a_file(folder: Path, typed: Typed) -> None:
     expected = "expected prompts, found pronouns with two candidates (GAP), which begins 'ID Text Pron"
     assert expected in typed("why", folder / "gap.tsv", code=2).err
-    pairs = r"expected pairs of prompts, found minimal pairs \(BLiMP\); headscope compare groups"
-    with pytest.raises(CorpusError, match=pairs):
+    none = r"blimp.jsonl: expected at least one pair, found none \(read as .*1 × a pair without another whose words are"
+    with pytest.raises(InputError, match=none):
         read_patching(hs.load(), folder / "blimp.jsonl")
 
 
@@ -530,7 +609,7 @@ def test_broken_files_give_a_line_and_no_figure(name: str, folder: Path) -> None
     messages: list[str] = []
     for _ in range(200):
         path.write_text(broken(content, rolls), encoding="utf-8")
-        for kind in (*known.reads, "texts"):
+        for kind in {*known.reads, "texts"} & {*READERS}:
             try:
                 with warnings.catch_warnings(action="ignore"):
                     examples = [*READERS[kind](path)]

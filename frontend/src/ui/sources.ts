@@ -93,8 +93,10 @@ export class Sources {
     for (const kind of ["pointerleave", "focusout"] as const) this.root.addEventListener(kind, () => this.point(null));
     this.root.addEventListener("pointerover", (event) => this.extend(event));
     listen(this.root, {
-      pointerdown: ({ target }) => {
+      pointerdown: ({ target, pointerId }) => {
         this.drag = this.answer.contains(target as Node) ? { ...of(target), moved: false } : null;
+        // A finger holds what it went down on: let go, so that it is over what it is dragged over.
+        if (this.drag) (target as Element).releasePointerCapture?.(pointerId);
       },
       click: ({ target }) => this.drag?.moved || this.press(target),
       keydown: (event) => this.key(event),

@@ -41,7 +41,8 @@ def prompts(paths: Paths, *, document: str | None = None, strict: bool = False) 
       model says, or the last message;
     - ``spans``: a list of texts of the prompt, or of ``[start, end]`` by characters;
     - ``source``: the number of the span, among `spans` or those that the prompt is cut into, that the answer comes
-      from, a list of them of which any is right, or a text that the span holds;
+      from, a list of them of which any is right, or a text that the span holds; in a list also ``[start, end]`` by
+      characters: the spans that lie there, at least in part;
     - ``marked``: stretches of the answer, ``[start, end]`` by characters, that are marked as without a source;
     - ``kind``: what sort of prompt it is: figures are given by kind;
     - ``tools``, ``documents``: what the template of a conversation writes beside the messages.
@@ -151,10 +152,11 @@ def _asked(row: AnyMapping, fail: Fail) -> AnyMapping:
     source: Any = row.get("source")
     if source is not None:
         several = source if is_list(source) else [source]
-        if not several or not all(type(one) is int or isinstance(one, str) for one in several):
-            raise fail(
-                f"'source': expected the number of a span, a text in it, or a list of these, found {source!r}"
-            )
+        if not several or not all(
+            type(one) is int or isinstance(one, str) or _are_pairs([one]) for one in several
+        ):
+            expected = "the number of a span, a text in it, or a list of these or of [start, end]"
+            raise fail(f"'source': expected {expected}, found {source!r}")
         made["source"] = several
     if row.get("marked") is not None:
         if not _are_pairs(row["marked"]):

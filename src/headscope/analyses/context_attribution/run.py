@@ -21,6 +21,7 @@ from headscope.analyses.why import statistics as one
 from headscope.analyses.why.run import why
 from headscope.analyses.why.spans import Spans
 from headscope.core.arrays import quiet
+from headscope.core.kinds import is_list
 from headscope.core.saving import replacing
 from headscope.core.tokens import Tokens
 from headscope.core.types import AnyMapping
@@ -193,7 +194,7 @@ class _Task:
                 prompt, spans, source = _shuffled(prompt, spans, source, [self.seed, len(prompt)])
                 example = replace(example, text=prompt, asked={**asked, "spans": spans})
             result = explain(self.model, example, self.spans, **self.options)
-            values = _values(result, _right(result, source)) | _supported(result, asked.get("marked"))
+            values = _values(result, right_spans(result, source)) | _supported(result, asked.get("marked"))
             if self.than is not None:
                 about = description(result)
                 answer = about["answer"] if about["generated"] else answer_of(example)
@@ -221,7 +222,7 @@ def explain(model: Model, example: Example, spans: Any, **options: Any) -> Resul
     return why(model, prompt, answer_of(example), asked.get("spans") or spans, **more, **options)
 
 
-def _right(result: xr.Dataset, source: Sequence[Any] | None) -> Any:
+def right_spans(result: xr.Dataset, source: Sequence[Any] | None) -> Any:
     """Which spans the answer comes from, ``[span]``; None where that is not known."""
     if source is None:
         return None
@@ -232,6 +233,8 @@ def _right(result: xr.Dataset, source: Sequence[Any] | None) -> Any:
             if not 0 <= one_of < len(texts):
                 raise InputError(f"'source': expected a span below {len(texts)}, found {one_of}")
             right[one_of] = True
+        elif is_list(one_of):
+            right |= (result["start"].values < one_of[1]) & (result["end"].values > one_of[0])
         else:
             there = [one_of in text for text in texts]
             if not any(there):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from headscope.attention.residual import token_id
+from headscope.core.failures import warn
 from headscope.core.tokens import Tokens
 from headscope.core.types import AnyMapping, AnyPath
 from headscope.corpora.files import Files, Line, packaged
 from headscope.corpora.formats import lines_as
 from headscope.corpora.jsonlines import Fail, json_object, string
-from headscope.errors import InputError
+from headscope.errors import CorpusError, InputError
 from headscope.models import Model
 
 FIELDS = ("clean", "corrupted", "answer", "wrong")
@@ -62,21 +64,34 @@ def read(model: Model, given: Given | None) -> tuple[list[Pair], str, str | None
     """The pairs of a file, as given, or that ship in the package; what they are called; the first clean prompt.
 
     Raises `InputError` (of a file `CorpusError`, with its line) for the first that is not as `headscope.patching` says:
-    none is left out.
+    none is left out, but of a file of a known format, which is said.
     """
+    remarks = list[str]()
     if given is None or isinstance(given, str | os.PathLike):
-        lines: Sequence[Line] = (
-            packaged(DEMO) if given is None else [*lines_as(Files(Path(given), records=True), "patching")]
-        )
+        files = None if given is None else Files(Path(given), records=True)
+        lines: Sequence[Line] = packaged(DEMO) if files is None else [*lines_as(files, "patching")]
+        remarks += [] if files is None else files.remarks
         named = [(json_object(line), line.error) for line in lines if line.text.strip()]
         name = "demo pairs" if given is None else str(given)
     else:
         named = [(dict(row), _fail(number)) for number, row in enumerate(given)]
         name = "pairs"
-    if not named:
-        raise InputError(f"{name}: expected at least one pair, found none")
-    first: Any = named[0][0].get("clean")
-    return [_pair(model, row, fail) for row, fail in named], name, first if isinstance(first, str) else None
+    pairs, left, first = list[Pair](), Counter[str](), None
+    for row, fail in named:
+        try:
+            pairs.append(_pair(model, row, fail))
+        except CorpusError as error:
+            if not remarks:
+                raise
+            left[f"a pair that does not fit ({error.message.partition(', found')[0]})"] += 1
+        else:
+            first = first or row["clean"]
+    said = "; ".join([*remarks, *(f"{number:,} × {why}" for why, number in left.items())])
+    if not pairs:
+        raise InputError(f"{name}: expected at least one pair, found none" + (f" ({said})" if said else ""))
+    if said:
+        warn(f"{name}: {said}")
+    return pairs, name, first if isinstance(first, str) else None
 
 
 def _fail(number: int) -> Fail:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from functools import partial
-from itertools import zip_longest
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, zip_longest
+from operator import eq
 from pathlib import Path
 from typing import Any
 
 from headscope.core.kinds import is_object
 from headscope.core.types import AnyDict
-from headscope.corpora.shapes.rows import KeyedValues, Made, Skip, beside, objects_in, rows_from
+from headscope.corpora.shapes.rows import KeyedValues, Made, Rows, Skip, beside, objects_in, rows_from
 from headscope.corpora.sources import Line
 
 _ROLES = {"human": "user", **dict.fromkeys(("gpt", "chatgpt", "bing", "bard"), "assistant")}
@@ -106,20 +106,33 @@ def ragas(row: KeyedValues) -> Iterator[AnyDict]:
     yield _asked(row.text("user_input" if new else "question"), answer, documents=contexts)
 
 
-def ragtruth(lines: Iterable[Line], skip: Skip) -> Made:
-    """Answers with their marked stretches; the prompts stand in source_info.jsonl beside the file."""
-    return rows_from(partial(_ragtruth, {}))(lines, skip)
+def _joined(
+    key: str, name: str, what: str, make: Callable[[KeyedValues, KeyedValues], Iterable[AnyDict]]
+) -> Rows:
+    """Rows that `make` makes of each object and that with the same `key` in another file, beside it or a folder up."""
+
+    def rows(lines: Iterable[Line], skip: Skip) -> Made:
+        held: dict[str, KeyedValues] = {}
+
+        def both(row: KeyedValues) -> Iterable[AnyDict]:
+            if not held:
+                near = Path(row.line.path).with_name(name)
+                up = near.parent.parent / name
+                for line, one in objects_in(
+                    beside(up if up.is_file() and not near.is_file() else near, what)
+                ):
+                    held[str(one.get(key))] = KeyedValues(one, line, skip)
+            other = held.get(str(row.row.get(key)))
+            if other is None:
+                raise row.fail(f"{key!r}: expected one of {name}, found {row.row.get(key)!r:.40}")
+            return make(row, other)
+
+        return rows_from(both)(lines, skip)
+
+    return rows
 
 
-def _ragtruth(sources: dict[str, KeyedValues], row: KeyedValues) -> Iterator[AnyDict]:
-    name = row.row.get("source_id")
-    if not sources:
-        path = Path(row.line.path).with_name("source_info.jsonl")
-        for line, one in objects_in(beside(path, "the prompts of what was answered")):
-            sources[str(one.get("source_id"))] = KeyedValues(one, line, row.skip)
-    source = sources.get(str(name))
-    if source is None:
-        raise row.fail(f"'source_id': expected one of source_info.jsonl, found {name!r:.40}")
+def _ragtruth(row: KeyedValues, source: KeyedValues) -> Iterator[AnyDict]:
     prompt, response = source.text("prompt"), row.text("response")
     held = source.row.get("source_info")
     passages = _PASSAGE.split(str(held.get("passages", "")))[1:] if is_object(held) else []
@@ -143,12 +156,65 @@ def _ragtruth(sources: dict[str, KeyedValues], row: KeyedValues) -> Iterator[Any
     }
 
 
+ragtruth = _joined("source_id", "source_info.jsonl", "the prompts of what was answered", _ragtruth)
+
+
+def _longbench(row: KeyedValues, source: KeyedValues) -> Iterator[AnyDict]:
+    """Each statement of an answer behind those before it, with the stretches of the context that it cites."""
+    context = source.text("context")
+    made = _asked(
+        row.text("query"), None, f"{context}\n\n", document=str(row.row.get("idx")), kind=row.named("dataset")
+    )
+    for statement in row.objects("statements"):
+        text = f" {statement.text('statement')}"
+        cited = [
+            one.stretch(context, one.text("cite"), one.number("start_char"))
+            for one in statement.objects("citation")
+        ]
+        if cited:
+            yield {**made, "answer": text, "source": cited}
+        else:
+            row.skip("a statement that cites nothing")
+        made["prompt"] += text
+
+
+longbench = _joined("idx", "LongBench-Cite.json", "the contexts of what was asked", _longbench)
+
+
 @rows_from
 def blimp(row: KeyedValues) -> Iterator[AnyDict]:
     """Two sentences, of which one is good."""
     pair = "/".join(str(row.row[key]) for key in ("UID", "pair_id") if key in row.row)
     for label in ("good", "bad"):
         yield {"text": row.text(f"sentence_{label}"), "label": label, "document": pair or None}
+
+
+def blimp_pairs(lines: Iterable[Line], skip: Skip) -> Made:
+    """What stands before the word in which two sentences differ, with the same of a row whose words are swapped."""
+    waiting: dict[tuple[str, str, str, int], list[tuple[Line, list[str]]]] = {}
+
+    def read(row: KeyedValues) -> Iterable[AnyDict]:
+        good, bad = (row.text(f"sentence_{label}").split() for label in ("good", "bad"))
+        at = next((at for at, (one, other) in enumerate(zip(good, bad, strict=False)) if one != other), 0)
+        if not at or good[at + 1 :] != bad[at + 1 :]:
+            row.skip("a pair that does not differ in one word behind others")
+        else:
+            right, wrong = (words[at].rstrip(".?!") for words in (good, bad))
+            place = str(row.row.get("UID")), right, wrong, at
+            waiting.setdefault(place, []).append((row.line, good[:at]))
+        return ()
+
+    yield from rows_from(read)(lines, skip)
+    for (name, right, wrong, at), mine in waiting.items():
+        others = waiting.get((name, wrong, right, at), [])
+        while mine and others:
+            line, clean = mine.pop(0)
+            nearest = max(others, key=lambda other: sum(map(eq, other[1], clean)))
+            others.remove(nearest)
+            prompts = {"clean": " ".join(clean), "corrupted": " ".join(nearest[1])}
+            yield line, {**prompts, "answer": f" {right}", "wrong": f" {wrong}"}
+    for _ in chain.from_iterable(waiting.values()):
+        skip("a pair without another whose words are swapped")
 
 
 @rows_from

@@ -112,7 +112,7 @@ def beside(path: Path, what: str) -> Files:
     """A file that another one needs. Raises `CorpusError` where it is not there; `what` it holds."""
     if not path.is_file():
         raise CorpusError(path, None, f"expected {what}, found nothing there")
-    return Files(path)
+    return Files(path, records=True)
 
 
 def objects_in(files: Files) -> Iterator[tuple[Line, AnyDict]]:
