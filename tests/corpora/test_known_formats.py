@@ -370,7 +370,7 @@ def test_minimal_pairs_are_patched_where_words_are_swapped(folder: Path, smollm:
     )
     with pytest.warns(HeadscopeWarning) as said:
         pairs, _, _ = read_patching(smollm, folder / "blimp.jsonl")
-    texts = [["".join(side.texts) for side in (one.clean, one.corrupted)] for one in pairs]
+    texts = [["".join(side.texts or ()) for side in (one.clean, one.corrupted)] for one in pairs]
     assert texts == [["The boats near the pier", "The boat near the pier"]]
     assert pairs[0].answer == smollm.encode(" are").ids[0] != pairs[0].wrong
     message = str(said[0].message)
@@ -378,7 +378,7 @@ def test_minimal_pairs_are_patched_where_words_are_swapped(folder: Path, smollm:
         "2 × a pair that does not differ in one word behind others; 2 × a pair without another whose"
         in message
     )
-    assert "1 × a pair that does not fit (expected prompts of as many tokens)" in message
+    assert "left out 1 of 2 pairs that do not fit" in message
 
 
 def turns(example: Example) -> list[Any]:

@@ -11,16 +11,6 @@ from headscope.core.counts import plural
 from headscope.core.types import AnyDict
 from headscope.errors import CorpusError
 
-_HELD: dict[str, tuple[str, str]] = {
-    "text": ("plain text", "measure, sentences"),
-    "jsonl": ("records of JSON", "measure"),
-    "csv": ("a table", "measure, compare groups"),
-    "tsv": ("a table", "measure, compare groups"),
-    "conllu": ("a treebank (CoNLL-U)", "syntax, coref, links, measure"),
-    "conll2012": ("coreference in columns (CoNLL-2012)", "coref, links"),
-    "parquet": ("a table of Parquet", "measure, compare groups"),
-    "arrow": ("a table of Arrow", "measure, compare groups"),
-}
 _KEYS = {
     "links": "links, measure", "mention_clusters": "coref", "clusters": "coref", "clean": "patch",
     "prompt": "why", "messages": "why, measure, view --replay", "prompt_token_ids": "why, measure, view --replay",
@@ -39,14 +29,14 @@ def look(file: Path, *, as_json: AsJson = False) -> None:
     """
     from headscope.corpora.files import Files
     from headscope.corpora.formats import COMMANDS, known_format, lines_as, read_as
-    from headscope.corpora.held import kind_of
+    from headscope.corpora.held import SAID, kind_of
     from headscope.corpora.jsonlines import json_object
     from headscope.corpora.shapes.rows import Kind
     from headscope.corpora.sources import suffix_of
 
     files = Files(file, rows=suffix_of(file) in (".parquet", ".arrow"), records=True)
     known = known_format(file)
-    inputs, first, left = 0, None, list[str]()
+    inputs, first, left, held = 0, None, list[str](), ""
     if known is not None:
         what = "; ".join(filter(None, [known.name, known.instead]))
         kinds: list[Kind] = [kind for kind in COMMANDS if read_as(known, kind)]
@@ -54,7 +44,7 @@ def look(file: Path, *, as_json: AsJson = False) -> None:
         lines: Any = lines_as(files, kinds[0]) if kinds else ()
     else:
         held = kind_of(file)
-        what, names = _HELD[held]
+        what, _, names = SAID[held]
         lines = files if held in ("text", "jsonl") else ()
         if held == "jsonl":
             row: AnyDict = next((json_object(line) for line in files if line.text.strip()), AnyDict())
@@ -64,7 +54,7 @@ def look(file: Path, *, as_json: AsJson = False) -> None:
         if not line.text.strip():
             continue
         try:
-            row = json_object(line) if known is not None or what == _HELD["jsonl"][0] else line.text
+            row = json_object(line) if known is not None or held == "jsonl" else line.text
         except CorpusError as error:
             left.append(str(error))
             continue

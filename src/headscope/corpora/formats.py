@@ -40,14 +40,14 @@ class Format(NamedTuple):
 
     Attributes:
         name: what a file of it is called.
-        found: whether a file that begins with some lines is one; of JSON whether an object is of it: one of the first
+        matches: whether a file that begins with some lines is one; of JSON whether an object is of it: one of the first
             of a file has to be.
         reads: what it is read as, and by what.
         instead: what can be given in its place.
     """
 
     name: str
-    found: Callable[[Any], bool]
+    matches: Callable[[Any], bool]
     reads: Mapping[Kind, Rows] = {}
     instead: str = ""
 
@@ -133,14 +133,16 @@ def _fastq(lines: _Lines) -> bool:
 
 def _samples(lines: _Lines) -> bool:
     """A first and a last sample and a word, each after the one before, as TIMIT has them."""
-    rows = [re.fullmatch(r"([0-9]+) ([0-9]+) \S+", line) for line in lines]
+    rows = map(re.compile(r"([0-9]+) ([0-9]+) \S+").fullmatch, lines)
     times = [(int(row[1]), int(row[2])) for row in rows if row]
-    if len(times) < max(_FEW, len(lines)) or not all(begin < end for begin, end in times):
-        return False
-    gaps = [
-        after[0] - before[1] for before, after in pairwise(times)
-    ]  # a word may begin within the one before
-    return times == sorted(times) and 2 * gaps.count(0) >= len(gaps)
+    # A word may begin within the one before.
+    touching = sum(before[1] == after[0] for before, after in pairwise(times))
+    return (
+        len(times) >= max(_FEW, len(lines))
+        and times == sorted(times)
+        and all(begin < end for begin, end in times)
+        and 2 * touching >= len(times) - 1
+    )
 
 
 _ATOM = r"[^\s()]+"
@@ -359,13 +361,13 @@ def known_format(path: str | Path, files: Files | None = None) -> Format | None:
 
 def record_format(rows: Iterable[AnyMapping]) -> Format | None:
     """The format of some objects; None for none that is known."""
-    return next((one for one in RECORDS if any(map(one.found, rows))), None)
+    return next((one for one in RECORDS if any(map(one.matches, rows))), None)
 
 
 def format_of(form: Form) -> Format | None:
     """The format of a text that begins so; None for none that is known."""
     lines = form.lines
-    return next((format for format in FORMATS if lines and format.found(lines)), None)
+    return next((format for format in FORMATS if lines and format.matches(lines)), None)
 
 
 def described(known: Format, form: Form) -> str:

@@ -28,16 +28,17 @@ _NAMED: Mapping[str, Held] = {
     f".{kind}": kind for kind in get_args(Held) if kind not in ("text", "conll2012")
 }
 _TABLES: Mapping[str, Held] = {"\t": "tsv", ",": "csv"}
-_SAID = {
-    "jsonl": ("records of JSON", "jsonl"),
-    "csv": ("a table", "table"),
-    "tsv": ("a table", "table"),
-    "conllu": ("a treebank", "conllu"),
-    "conll2012": ("coreference in columns", "conll2012"),
-    "parquet": ("a table of Parquet", "dataset"),
-    "arrow": ("a table of Arrow", "dataset"),
+_TABLE = ("a table", "table", "measure, compare groups")
+SAID: Mapping[Held, tuple[str, str, str]] = {
+    "text": ("plain text", "text", "measure, sentences"),
+    "jsonl": ("records of JSON", "jsonl", "measure"),
+    **dict.fromkeys(_TABLES.values(), _TABLE),
+    "conllu": ("a treebank", "conllu", "syntax, coref, links, measure"),
+    "conll2012": ("coreference in columns", "conll2012", "coref, links"),
+    "parquet": ("a table of Parquet", "dataset", _TABLE[2]),
+    "arrow": ("a table of Arrow", "dataset", _TABLE[2]),
 }
-"""What files are called that are no text, and what of `headscope.corpora` reads them."""
+"""What files are called, what of `headscope.corpora` reads them, and which commands."""
 
 
 def holds(path: str | Path, files: Files | None = None, advice: str = AS_TEXT) -> Held:
@@ -78,7 +79,7 @@ def kind_of(path: str | Path) -> Held:
 def expect_text(path: str, files: Files) -> None:
     """Raise `CorpusError` where one of some files is no text, or one with marks."""
     if (kind := holds(path, files)) != "text":
-        what, reader = _SAID[kind]
+        what, reader, _ = SAID[kind]
         raise CorpusError(path, None, f"expected a text, found {what}; hs.corpora.{reader} reads it{AS_TEXT}")
 
 
@@ -91,5 +92,5 @@ def _names_texts(line: str, parted: str) -> bool:
 def text_of(path: str | Path) -> Files:
     """A file that has to be a text. Raises `CorpusError` for one that holds something else."""
     if (kind := holds(path, advice="")) != "text":
-        raise CorpusError(path, None, f"expected a text, found {_SAID[kind][0]}")
+        raise CorpusError(path, None, f"expected a text, found {SAID[kind][0]}")
     return Files(path)

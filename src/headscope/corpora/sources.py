@@ -19,7 +19,7 @@ import tempfile
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
@@ -271,31 +271,17 @@ def _content(archive: zipfile.ZipFile, path: str) -> Any:
     names = archive.namelist()
     samples = [name for name in names if re.fullmatch(r"samples/[^/]+\.json", name)]
     if samples and "header.json" in names:
-        return io.BufferedReader(_Members(archive, samples), 1 << 16)
+        return _joined(_members(archive, samples))
     return archive.open(_member(archive, path))
 
 
-class _Members(io.RawIOBase):
-    """Some files of an archive, as a line each."""
-
-    def __init__(self, archive: zipfile.ZipFile, names: Sequence[str]) -> None:
-        self._open = (archive.open(name) for name in names)
-        self._file: Any = None
-
-    def readable(self) -> bool:
-        """Whether it can be read: always."""
-        return True
-
-    def readinto(self, buffer: Any, /) -> int:
-        """Read some more bytes, and say how many: 0 at the end."""
-        self._file = self._file or next(self._open, None)
-        if self._file is None:
-            return 0
-        chunk = self._file.read(len(buffer)).replace(b"\n", b" ")
-        if not chunk:
-            self._file, chunk = None, b"\n"
-        buffer[: len(chunk)] = chunk
-        return len(chunk)
+def _members(archive: zipfile.ZipFile, names: Sequence[str]) -> Iterator[bytes]:
+    """Some files of an archive in parts, each file as a line."""
+    for name in names:
+        with archive.open(name) as file:
+            for part in iter(lambda: file.read(_CHUNK), b""):
+                yield part.replace(b"\n", b" ")
+        yield b"\n"
 
 
 def _member(archive: zipfile.ZipFile, path: str) -> zipfile.ZipInfo:
@@ -329,19 +315,34 @@ def _zstd(file: BinaryIO) -> Any:
 
 
 def _frames(begin: Callable[[], Any], file: BinaryIO) -> io.BufferedReader:
-    return io.BufferedReader(_Frames(file, begin), 1 << 16)
+    """The content of frames that follow one another, each of which `begin` decompresses."""
+    return _joined(_decompressed(begin, file))
 
 
-class _Frames(io.RawIOBase):
-    """The content of frames that follow one another, each of which `begin` decompresses.
+def _decompressed(begin: Callable[[], Any], file: BinaryIO) -> Iterator[bytes]:
+    """The same in parts. Raises `EOFError` where the last is not whole."""
+    frame: Any = None
+    left = b""
+    while chunk := left or file.read(_CHUNK):
+        left = b""
+        if frame is None and not (chunk := chunk.lstrip(b"\0")):  # which may pad frames of xz
+            continue
+        frame = frame or begin()
+        yield frame.decompress(chunk)
+        if frame.eof:
+            left, frame = frame.unused_data, None
+    if frame is not None:
+        raise EOFError("Compressed file ended before the end of a frame")
 
-    Raises `EOFError` where the last is not whole.
-    """
 
-    def __init__(self, file: BinaryIO, begin: Callable[[], Any]) -> None:
-        self._file, self._begin = file, begin
-        self._frame: Any = None
-        self._left, self._ready = b"", memoryview(b"")
+def _joined(parts: Iterator[bytes]) -> io.BufferedReader:
+    """What comes in parts, as a file."""
+    return io.BufferedReader(_Parts(parts), 1 << 16)
+
+
+class _Parts(io.RawIOBase):
+    def __init__(self, parts: Iterator[bytes]) -> None:
+        self._parts, self._ready = parts, memoryview(b"")
 
     def readable(self) -> bool:
         """Whether it can be read: always."""
@@ -350,18 +351,9 @@ class _Frames(io.RawIOBase):
     def readinto(self, buffer: Any, /) -> int:
         """Read some more bytes, and say how many: 0 at the end."""
         while not self._ready:
-            chunk = self._left or self._file.read(_CHUNK)
-            if not chunk:
-                if self._frame is not None:
-                    raise EOFError("Compressed file ended before the end of a frame")
+            if (part := next(self._parts, None)) is None:
                 return 0
-            if self._frame is None and not (chunk := chunk.lstrip(b"\0")):  # which may pad frames of xz
-                self._left = b""
-                continue
-            self._frame = self._frame or self._begin()
-            self._ready, self._left = memoryview(self._frame.decompress(chunk)), b""
-            if self._frame.eof:
-                self._left, self._frame = self._frame.unused_data, None
+            self._ready = memoryview(part)
         size = min(len(buffer), len(self._ready))
         buffer[:size], self._ready = self._ready[:size], self._ready[size:]
         return size

@@ -13,13 +13,13 @@ from headscope.analyses.bench.circuits import (
     SHARES,
     batches,
     faithfulness_rows,
-    fitting,
     graph_of,
     integrated,
     known,
     pairs_of,
     scored,
 )
+from headscope.analyses.patching.pairs import read
 from headscope.errors import HeadscopeWarning, InputError
 
 
@@ -100,7 +100,8 @@ def test_circuits_in_order_of_their_scores_are_more_faithful_than_others() -> No
     with pytest.warns(
         HeadscopeWarning, match="left out 1 of 3 pairs that do not fit .*; the first: .*tokens that differ"
     ):
-        assert len(fitting(one.model, [{**rows[0], "wrong": rows[0]["answer"]}, *rows[1:3]])) == 2
+        kept = read(one.model, [{**rows[0], "wrong": rows[0]["answer"]}, *rows[1:3]], fitting=True)[0]
+    assert len(kept) == 2
 
 
 INDIRECT = {

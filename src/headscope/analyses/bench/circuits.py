@@ -24,7 +24,6 @@ from headscope.attention.edges import LOGITS, Graph
 from headscope.attention.load import load
 from headscope.attention.residual import Outputs, written
 from headscope.core.arrays import Bools, Floats, Ints
-from headscope.core.failures import warn
 from headscope.core.tokens import Tokens
 from headscope.core.types import AnyDict, AnyMapping
 from headscope.corpora import Example
@@ -313,24 +312,6 @@ def _of_mib(row: AnyMapping, where: str) -> AnyDict:
         ) from None
 
 
-def fitting(model: Model, rows: Sequence[AnyMapping]) -> list[Pair]:
-    """The pairs whose prompts have as many tokens, and whose answers are one token each, as MIB keeps them."""
-    kept: list[Pair] = []
-    reason = None
-    for row in rows:
-        try:
-            kept += prompts.read(model, [row])[0]
-        except InputError as error:
-            reason = reason or error
-    if not kept:
-        raise InputError(f"PAIRS: no pair fits {model.name}; the first: {reason}")
-    if reason is not None:
-        warn(
-            f"left out {len(rows) - len(kept)} of {len(rows)} pairs that do not fit {model.name}; the first: {reason}"
-        )
-    return kept
-
-
 def faithfulness_rows(
     model: Model,
     chosen_on: Sequence[AnyMapping],
@@ -340,11 +321,11 @@ def faithfulness_rows(
     limit: int | None,
 ) -> Iterator[AnyMapping]:
     """The rows of the table ``faithfulness``: CPR and CMD of circuits by EAP-IG, by EAP and at random."""
-    kept = fitting(model, chosen_on)
+    kept, _, _ = prompts.read(model, chosen_on, fitting=True)
     if scored_on is None:
         kept, tested = kept[::2], kept[1::2]
     else:
-        tested = fitting(model, scored_on)
+        tested, _, _ = prompts.read(model, scored_on, fitting=True)
     kept, tested = kept[:limit], tested[:limit]
     if not tested:
         raise InputError("PAIRS: expected at least two pairs that fit, half of them to score on, found 1")

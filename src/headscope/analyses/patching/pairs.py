@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from headscope.core.types import AnyMapping, AnyPath
 from headscope.corpora.files import Files, Line, packaged
 from headscope.corpora.formats import lines_as
 from headscope.corpora.jsonlines import Fail, json_object, string
-from headscope.errors import CorpusError, InputError
+from headscope.errors import InputError
 from headscope.models import Model
 
 FIELDS = ("clean", "corrupted", "answer", "wrong")
@@ -60,11 +59,12 @@ class Pair:
         return prompts, self.answer, self.wrong, self.place, *([self.group] if self.group else [])
 
 
-def read(model: Model, given: Given | None) -> tuple[list[Pair], str, str | None]:
+def read(model: Model, given: Given | None, *, fitting: bool = False) -> tuple[list[Pair], str, str | None]:
     """The pairs of a file, as given, or that ship in the package; what they are called; the first clean prompt.
 
-    Raises `InputError` (of a file `CorpusError`, with its line) for the first that is not as `headscope.patching` says:
-    none is left out, but of a file of a known format, which is said.
+    Raises `InputError` (of a file `CorpusError`, with its line) for the first that is not as `headscope.patching` says;
+    of a file of a known format, and where only those are asked for that are `fitting`, others are left out, which is
+    said.
     """
     remarks = list[str]()
     if given is None or isinstance(given, str | os.PathLike):
@@ -76,21 +76,26 @@ def read(model: Model, given: Given | None) -> tuple[list[Pair], str, str | None
     else:
         named = [(dict(row), _fail(number)) for number, row in enumerate(given)]
         name = "pairs"
-    pairs, left, first = list[Pair](), Counter[str](), None
+    pairs, first, wrong = list[Pair](), None, list[InputError]()
     for row, fail in named:
         try:
             pairs.append(_pair(model, row, fail))
-        except CorpusError as error:
-            if not remarks:
+        except InputError as error:
+            if not fitting and not remarks:
                 raise
-            left[f"a pair that does not fit ({error.message.partition(', found')[0]})"] += 1
+            wrong.append(error)
         else:
             first = first or row["clean"]
-    said = "; ".join([*remarks, *(f"{number:,} × {why}" for why, number in left.items())])
+    if wrong:
+        count = f"{len(wrong)} of {len(named)} pairs"
+        remarks.append(f"left out {count} that do not fit {model.name}; the first: {wrong[0]}")
+    about = "; ".join(remarks)
     if not pairs:
-        raise InputError(f"{name}: expected at least one pair, found none" + (f" ({said})" if said else ""))
-    if said:
-        warn(f"{name}: {said}")
+        raise InputError(
+            f"{name}: expected at least one pair, found none" + (f" ({about})" if remarks else "")
+        )
+    if remarks:
+        warn(f"{name}: {about}")
     return pairs, name, first if isinstance(first, str) else None
 
 

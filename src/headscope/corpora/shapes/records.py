@@ -6,12 +6,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, zip_longest
 from operator import eq
-from pathlib import Path
 from typing import Any
 
 from headscope.core.kinds import is_object
 from headscope.core.types import AnyDict
-from headscope.corpora.shapes.rows import KeyedValues, Made, Rows, Skip, beside, objects_in, rows_from
+from headscope.corpora.shapes.rows import KeyedValues, Made, Rows, Skip, objects_in, rows_from
 from headscope.corpora.sources import Line
 
 _ROLES = {"human": "user", **dict.fromkeys(("gpt", "chatgpt", "bing", "bard"), "assistant")}
@@ -66,10 +65,10 @@ def _hotpot(row: KeyedValues) -> tuple[str, list[list[int]], list[int]]:
             case _:
                 raise row.fail(f"'context': expected a title and a list of sentences, found {one!r:.60}")
         for number, sentence in enumerate(sentences):
-            if said := sentence.strip():
-                start = len(text) + sentence.index(said)
+            if stripped := sentence.strip():
+                start = len(text) + sentence.index(stripped)
                 sources += [len(spans)] if [title, number] in facts else []
-                spans.append([start, start + len(said)])
+                spans.append([start, start + len(stripped)])
             text += sentence
         text += "\n\n"
     return text, spans, sources
@@ -109,18 +108,14 @@ def ragas(row: KeyedValues) -> Iterator[AnyDict]:
 def _joined(
     key: str, name: str, what: str, make: Callable[[KeyedValues, KeyedValues], Iterable[AnyDict]]
 ) -> Rows:
-    """Rows that `make` makes of each object and that with the same `key` in another file, beside it or a folder up."""
+    """Rows that `make` makes of each object and that with the same `key` in another file."""
 
     def rows(lines: Iterable[Line], skip: Skip) -> Made:
         held: dict[str, KeyedValues] = {}
 
         def both(row: KeyedValues) -> Iterable[AnyDict]:
             if not held:
-                near = Path(row.line.path).with_name(name)
-                up = near.parent.parent / name
-                for line, one in objects_in(
-                    beside(up if up.is_file() and not near.is_file() else near, what)
-                ):
+                for line, one in objects_in(row.line.path, name, what):
                     held[str(one.get(key))] = KeyedValues(one, line, skip)
             other = held.get(str(row.row.get(key)))
             if other is None:

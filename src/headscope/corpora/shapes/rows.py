@@ -108,13 +108,22 @@ def rows_from(make: Callable[[KeyedValues], Iterable[AnyDict]], suffix: str = ".
     return rows
 
 
-def beside(path: Path, what: str) -> Files:
-    """A file that another one needs. Raises `CorpusError` where it is not there; `what` it holds."""
-    if not path.is_file():
-        raise CorpusError(path, None, f"expected {what}, found nothing there")
-    return Files(path, records=True)
+def neighbour(path: str, name: str, what: str) -> Files:
+    """A file that another one needs, in its folder or the one above. Raises `CorpusError` where there is none.
+
+    Args:
+        path: that which needs it.
+        name: of the file.
+        what: it holds.
+    """
+    folder = Path(path).parent
+    places = folder / name, folder / ".." / name
+    place = next(filter(Path.is_file, places), None)
+    if place is None:
+        raise CorpusError(places[0], None, f"expected {what}, found nothing there")
+    return Files(place, records=True)
 
 
-def objects_in(files: Files) -> Iterator[tuple[Line, AnyDict]]:
-    """The objects of JSON lines that have to be right."""
-    return ((line, json_object(line)) for line in files if line.text.strip())
+def objects_in(path: str, name: str, what: str) -> Iterator[tuple[Line, AnyDict]]:
+    """The objects of such a file, which have to be right."""
+    return ((line, json_object(line)) for line in neighbour(path, name, what) if line.text.strip())

@@ -11,7 +11,7 @@ from typing import Any
 
 from headscope.core.types import AnyDict
 from headscope.corpora.jsonlines import string
-from headscope.corpora.shapes.rows import KeyedValues, Made, Skip, beside, objects_in, rows_from
+from headscope.corpora.shapes.rows import KeyedValues, Made, Skip, neighbour, objects_in, rows_from
 from headscope.corpora.sources import Line
 from headscope.errors import CorpusError
 
@@ -97,8 +97,9 @@ def _related(line: Line, relation: str, skip: Skip) -> AnyDict | CorpusError:
 
 def _annotated_text(path: str) -> str:
     """The text of the file of the same name that ends in .txt."""
-    place = Path(path.removesuffix(".gz")).with_suffix(".txt")
-    return "".join(part.text for part in beside(place, f"its text in {place}").lines(str(place), 1 << 16))
+    name = f"{Path(path.removesuffix('.gz')).stem}.txt"
+    files = neighbour(path, name, f"its text in {name}")
+    return "".join(part.text for part in files.lines(files.paths[0], 1 << 16))
 
 
 _ENTITY = re.compile(r"(T\d+)\t(\S+) (\d+ \d+(?:;\d+ \d+)*)\t(.*)")
@@ -260,9 +261,8 @@ def judged(lines: Iterable[Line], skip: Skip) -> Made:
     rows = [(line, line.text.split("\t")) for line in lines if line.text.strip()][1:]
     if not rows:
         return
-    folder = Path(rows[0][0].path).resolve().parent.parent
     queries, documents = (
-        _named(folder / name, {cells[at] for _, cells in rows if len(cells) == 3})
+        _named(rows[0][0].path, name, {cells[at] for _, cells in rows if len(cells) == 3})
         for at, name in enumerate(("queries.jsonl", "corpus.jsonl"))
     )
     for line, cells in rows:
@@ -275,12 +275,12 @@ def judged(lines: Iterable[Line], skip: Skip) -> Made:
             yield line, {"text_a": queries[cells[0]], "text_b": documents[cells[1]], "score": cells[2]}
 
 
-def _named(path: Path, wanted: set[str]) -> dict[str, str]:
+def _named(path: str, name: str, wanted: set[str]) -> dict[str, str]:
     """The texts of these names in a file of JSON lines."""
     return {
         row["_id"]: "\n".join(
             string(row[key], f"{key!r}", line.error) for key in ("title", "text") if row.get(key)
         )
-        for line, row in objects_in(beside(path, "the texts of what was judged"))
+        for line, row in objects_in(path, name, "the texts of what was judged")
         if row.get("_id") in wanted
     }
