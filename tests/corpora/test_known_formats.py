@@ -576,6 +576,30 @@ def test_commands_tell_formats(folder: Path) -> None:
         linked([folder / "ragas.jsonl"], None)
 
 
+@pytest.mark.parametrize(
+    ("name", "kind", "content", "count", "said"),
+    [
+        ("b.txt.dev", "links", "[She] met [the cook] .\n" * 20 + "No [mention] .\n", 21, "1 × a sentence without a pronoun"),
+        ("b.ctm", "speech", ";; made\na A 0.5 .25 so\nb 1 0.0 1.0 it 0.9 lex\n", 2, "words with their times"),
+        ("b.WRD", "speech", "0 100 h#\n100 200 she\n200 300 had\n300 400 pau\n", 1, "2 × a pause"),
+        ("b.json", "prompts", json.dumps([{"question_id": 1, "turns": []}, {"question_id": 2, "turns": ["A?"]}]), 1,
+         "'turns': expected at least one, found none"),
+        ("c.jsonl", "prompts", '{"conversations": [{"from": "system", "value": "Be brief."}, {"from": "bing", "value": "Yes."}]}\n',
+         1, "read as conversations (ShareGPT)"),
+        ("d.jsonl", "prompts", RAGAS.replace(', "response": "In 1911."', ', "response": null') + "{}\n", 1, "left out 1 input"),
+        ("e.jsonl", "groups", BLIMP + BLIMP.replace("are old", " "), 4, "read as minimal pairs (BLiMP)"),
+        ("f.fasta", "texts", ">a\nACGTACGTACGT\n>b\n>c\nMKTAYIAKQR*\n", 2, "expected residues behind the name, found none"),
+        ("g.txt", "links", SEMEVAL + "4\t\"No <e1>end</e1> here\"\nOther\n", 3, "expected <e1>…</e1> and <e2>…</e2>, each once"),
+    ],
+)  # fmt: skip
+def test_edges(name: str, kind: str, content: str, count: int, said: str, folder: Path) -> None:
+    for recording in ("a", "b"):
+        (folder / f"{recording}.wav").write_text("RIFF")
+    (folder / name).write_text(content, encoding="utf-8")
+    examples, remarks = read(kind, folder / name)
+    assert (len(examples), said in remarks) == (count, True), remarks
+
+
 def broken(content: str, dice_: random.Random) -> str:
     """A file with a part taken away, doubled, or with something else in its place."""
     start = dice_.randrange(len(content))
