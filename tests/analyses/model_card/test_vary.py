@@ -65,7 +65,14 @@ def test_a_card_says_what_lists_share_and_why_not() -> None:
     for name in ("dtype", "attention", "cache"):
         assert told[name]["retrieval"]["heads"][0] == "L1H0"
         assert told[name]["retrieval"]["chance"] == 0.5
+    assert (
+        told["dtype"]["copying"]
+        == told["template"].pop("copying")
+        == "it is told from the weights as they are stored"
+    )
     assert all("has no chat template" in why for why in told["template"].values())
+    assert told["dtype"]["importance"]["share"] == told["dtype"]["induction"]["share"] == 1
+    assert told["cache"]["importance"] == told["cache"]["previous token"]
     assert told["cache"]["previous token"] == "no cache: it is read in one pass"
     assert Card(card.data).text == card.text
     lines = vary.varied_lines(card.data)

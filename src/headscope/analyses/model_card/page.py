@@ -199,11 +199,11 @@ def _held(card: AnyMapping) -> tuple[Block, dict[str, str]]:
     for name, one in card["lists"].items():
         row: AnyDict = {"list": name}
         every = {"halves": one["stability"], **{by: of.get(name, "") for by, of in varied.items()}}
-        for of, found in every.items():
-            if isinstance(found, str):
-                whys |= {f"{name}, {of}": found} if found else {}
+        for of, agreed in every.items():
+            if isinstance(agreed, str):
+                whys |= {f"{name}, {of}": agreed} if agreed else {}
             else:
-                row |= found if of == "halves" else {of: found["share"]}
+                row |= agreed if of == "halves" else {of: agreed["share"]}
         rows.append(row)
     cells = ["list", blocks.figure("share", "low", "high"), *columns[4:]]
     frame = pd.DataFrame(rows, columns=columns)

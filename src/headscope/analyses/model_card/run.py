@@ -16,7 +16,7 @@ import xarray as xr
 from headscope.analyses.align.heads import alignment_heads
 from headscope.analyses.contribution.importance import NAME, by_gates
 from headscope.analyses.model_card.card import DIGITS, FIGURES, FORMAT, Card
-from headscope.analyses.model_card.vary import Varied
+from headscope.analyses.model_card.vary import MOST, Varied
 from headscope.analyses.model_card.vary import vary as varied_lists
 from headscope.analyses.options import Through, with_options
 from headscope.analyses.roles.definitions import ROLES
@@ -122,9 +122,6 @@ class _SeenInputs:
         return self._read
 
 
-IMPORTANCE = 64
-"""Inputs of whose objective the gradient is taken, at most."""
-
 WIDE = 0.9
 """An interval of a share that is wider is of too few documents that have what it is the share of."""
 
@@ -181,7 +178,7 @@ def card(
         not_told |= table.attrs["untested"]
         lists |= _of_roles(table)
     if corpus.kind == "text":
-        few = RunOptions(through.batch_size, min(through.limit or IMPORTANCE, IMPORTANCE))
+        few = RunOptions(through.batch_size, min(through.limit or MOST, MOST))
         result = _tried(not_told, NAME, lambda: readings.importance(model, corpus, few))
         if result is not None:
             lists[NAME] = _listed(result, NAME, result[NAME].attrs["description"])

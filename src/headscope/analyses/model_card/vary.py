@@ -12,12 +12,15 @@ import numpy as np
 import torch
 from tokenizers.processors import TemplateProcessing
 
+from headscope.analyses.contribution.importance import NAME as IMPORTANCE
+from headscope.analyses.contribution.importance import by_gates
 from headscope.analyses.measure.run import measure
 from headscope.analyses.roles.definitions import roles_on
 from headscope.analyses.roles.retrieval.needles import Needle, hidden, words_of
 from headscope.analyses.roles.retrieval.run import looked_at, produced
-from headscope.analyses.roles.run import NEEDLE_TEXT, NEEDLES
+from headscope.analyses.roles.run import NEEDLE_TEXT, NEEDLES, SEQUENCES, repeated_tokens
 from headscope.attention.load import load
+from headscope.attention.objective import objective
 from headscope.attention.record import AttentionRecord
 from headscope.attention.recording import evaluating, recording
 from headscope.core.arrays import Arrays, Floats, of_layers
@@ -27,7 +30,11 @@ from headscope.corpora import Corpus, readers
 from headscope.errors import HeadscopeError, InputError
 from headscope.models import Model
 from headscope.models.chat import Rendered
+from headscope.runs.options import RunOptions
 from headscope.statistics.overlap import TOP
+
+MOST = 64
+"""Inputs of whose objective the gradient is taken, at most."""
 
 Varied = Literal["template", "special", "dtype", "attention", "cache"]
 """The chat template around each text, special tokens around none, weights in bfloat16, attention in eager mode or by
@@ -43,16 +50,19 @@ def vary(
     model: Model, corpus: Corpus, names: Sequence[Varied], lists: Sequence[str], seed: int, limit: int | None
 ) -> dict[str, AnyDict]:
     """By what is varied and by list: what the highest heads share with the model's as it is, by chance, and which they
-    are; or why that is not told. Lists are those of roles on the corpus and of retrieval."""
+    are; or why that is not told. Lists are those of roles on the corpus, of induction, importance
+    and retrieval; that of copying is told from the weights alone."""
     plain = _scores(model, corpus, lists, seed, limit)
     varied: dict[str, AnyDict] = {}
     for name in names:
-        varied[name] = {}
+        varied[name] = (
+            {"copying": "it is told from the weights as they are stored"} if "copying" in lists else {}
+        )
         try:
             with _other(model, name) as other:
                 other_scores = _scores(other, corpus, lists, seed, limit, name)
         except HeadscopeError as error:
-            varied[name] = dict.fromkeys(plain, str(error))
+            varied[name] |= dict.fromkeys(plain, str(error))
             continue
         for of, scores in plain.items():
             varied[name][of] = (
@@ -82,6 +92,20 @@ def _scores(
         for one, measured in of.items():
             if measured in figures:
                 values = figures[measured].transpose("layer", "head").values
+                scores[one] = _by_head(figures["layer"].values.tolist(), values)
+    if name != "cache":
+        others = {
+            "induction": lambda: measure(
+                model, repeated_tokens(model, sequences=SEQUENCES, seed=seed), measures=["induction"]
+            ),
+            IMPORTANCE: lambda: by_gates(
+                objective(model), corpus, RunOptions(limit=min(limit or MOST, MOST))
+            ),
+        }
+        for one in [one for one in others if one in lists]:
+            figures = others[one]()
+            values = figures[one].transpose("layer", "head").values
+            if np.isfinite(values).sum() > 1:
                 scores[one] = _by_head(figures["layer"].values.tolist(), values)
     if "retrieval" in lists:
         words = words_of(readers.builtin(pack=None))
