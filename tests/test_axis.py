@@ -195,6 +195,13 @@ class TestSheet:
         maps = hs.open_maps(tmp_path / "maps.safetensors")
         assert len(Sheet([maps.query, maps.key]).laid) == 2
 
+    def test_equal_pictures_of_an_axis_stay_apart(self) -> None:
+        """As of two cameras that see nothing."""
+        axis = hs.Axis({f"camera {number}": hs.Grid(1, 1, picture=picture(8, 8, 0)) for number in range(2)})
+        areas = Sheet([axis, axis.take([1])]).areas(axis)
+        assert areas[0, 0] != areas[1, 0]
+        np.testing.assert_array_equal(Sheet([axis, axis.take([1])]).areas(axis.take([1])), areas[1:])
+
     def test_a_series_has_a_lane_a_channel(self) -> None:
         axis = hs.Stretches(
             hs.Series(np.random.default_rng(0).normal(size=(8, 3))), [(0, 0, 4, 1), (4, 2, 8, 3)]

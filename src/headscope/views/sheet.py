@@ -54,16 +54,13 @@ class Sheet:
         media: list[Medium] = []
         ends: list[float] = []
         for axis in axes:
-            for number, medium in enumerate(axis.media):
+            for number, at in enumerate(_known(media, axis.media)):
                 end = 0.0 if axis.places is None else axis.places[axis.medium == number, 3].max(initial=0.0)
-                at = _at(media, medium)
                 if at < 0:
-                    media.append(medium)
+                    media.append(axis.media[number])
                     ends.append(0.0)
                 ends[at] = max(ends[at], float(end))
-        self._media = media
         self.laid = _laid([(one, _extent(one, end)) for one, end in zip(media, ends, strict=True)])
-        self._order = [_at(media, one.medium) for one in self.laid]
 
     @property
     def size(self) -> tuple[int, int]:
@@ -76,9 +73,8 @@ class Sheet:
         if tokens.places is None or not tokens.media:
             return None
         made = np.full((len(tokens), 4), np.nan)
-        for number, medium in enumerate(tokens.media):
+        for number, at in enumerate(_known([one.medium for one in self.laid], tokens.media)):
             here = tokens.medium == number
-            at = self._order.index(_at(self._media, medium))
             _, extent, (left, top, right, bottom) = self.laid[at]
             scale = np.array([(right - left) / extent[0], (bottom - top) / extent[1]] * 2)
             made[here] = tokens.places[here, 1:] * scale + [left, top, left, top]
@@ -119,16 +115,21 @@ class Sheet:
         return info
 
 
-def _at(media: Sequence[Medium], medium: Medium) -> int:
-    """Where a medium stands among some, itself or an equal one (maps from a file have one on each axis); or -1."""
-    for at, other in enumerate(media):
-        alike = type(other) is type(medium) and (other.name, other.array.shape) == (
-            medium.name,
-            medium.array.shape,
-        )
-        if other is medium or (alike and np.array_equal(other.array, medium.array)):
-            return at
-    return -1
+def _known(known: Sequence[Medium], media: Sequence[Medium]) -> list[int]:
+    """Where each medium of an axis stands among those known; -1 for none.
+
+    It is there itself, or an equal one that is no other of the axis, since maps from a file have theirs on each axis.
+    """
+    places: list[int] = []
+    for medium in media:
+        same = [at for at, other in enumerate(known) if other is medium]
+        equal = (at for at, other in enumerate(known) if at not in places and _equal(other, medium))
+        places.append(same[0] if same else next(equal, -1))
+    return places
+
+
+def _equal(one: Medium, other: Medium) -> bool:
+    return type(one) is type(other) and one.name == other.name and np.array_equal(one.array, other.array)
 
 
 _KINDS: Mapping[type[Medium], MediumKind] = {
