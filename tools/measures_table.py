@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +54,14 @@ GRID_TENTHS = """
 2 2 0 0 4 2 0
 5 0 1 0 1 2 1
 1 0 0 3 0 2 4
+"""
+MEDIA_TENTHS = """
+5 2 1 0 1 1
+2 3 2 2 0 1
+1 1 4 2 1 1
+0 1 3 4 1 1
+1 0 1 1 5 2
+0 1 1 0 3 5
 """
 FRAMES_TENTHS = """
 5 3 1 1
@@ -186,6 +195,10 @@ Two rows of three patches of 10 × 10 pixels behind `[CLS]`:
 
 {grid}
 
+Two patches each of frames 0–1, 2–3 and 4–5 of a video:
+
+{media}
+
 Frames of 0.06 s, of which the sound fills three:
 
 {frames}
@@ -237,6 +250,17 @@ def on_grid() -> hs.AttentionMaps:
     """The map of a picture."""
     picture = hs.Picture(np.zeros((20, 30, 3), np.uint8))
     return hs.wrap(tenths(GRID_TENTHS), hs.Grid(2, 3, ["[CLS]"], picture))
+
+
+def on_video() -> hs.AttentionMaps:
+    """The map of a video."""
+    pictures = {
+        f"frames {first}–{first + 1}": hs.Picture(np.zeros((10, 20, 3), np.uint8), frames=(first, first + 2))
+        for first in (0, 2, 4)
+    }
+    axis = hs.Axis({name: hs.Grid(1, 2, picture=picture) for name, picture in pictures.items()})
+    named = [f"{name}:{piece}" for name in pictures for piece in ("patch[0,0]", "patch[0,1]")]
+    return hs.wrap(tenths(MEDIA_TENTHS), replace(axis, pieces=named))
 
 
 def on_frames() -> hs.AttentionMaps:
@@ -303,6 +327,7 @@ EXAMPLES = (
     lambda: example(PIECES, TENTHS, False),
     repeated,
     on_grid,
+    on_video,
     on_frames,
     of_answer,
     lambda: answered(repeated()),
@@ -312,6 +337,7 @@ _FIRST = {
     "synthetic": repeated,
     "conversation": EXAMPLES[-1],
     "pictures": on_grid,
+    "media": on_video,
     "sounds": on_frames,
     "answers": of_answer,
 }
@@ -347,6 +373,7 @@ def generate() -> dict[Path, str]:
                 pair=drawn(EXAMPLES[0]()),
                 copies=drawn(repeated()),
                 grid=drawn(on_grid()),
+                media=drawn(on_video()),
                 frames=drawn(on_frames()),
                 answer=drawn(of_answer()),
             )

@@ -21,7 +21,7 @@ from headscope.attention.windows import placed
 from headscope.core.maps import DUST
 from headscope.errors import HeadscopeWarning, InputError, RefusedError
 from headscope.models import Model
-from tests.helpers.vision_models import MORE, READS, TEN, beside, captured, llava_next, made, swin, vision
+from tests.helpers.vision_models import MORE, READS, TEN, beside, captured, made, swin, vision
 
 pytest.importorskip("PIL.Image")
 
@@ -311,14 +311,6 @@ def test_a_text_may_say_where_the_picture_stands() -> None:
     assert pieces[0][0] == pieces[1][0] == pieces[2][-16] == "patch[0,0]"
     with pytest.raises(InputError, match="image"):
         hs.capture(vision("LLaVA"), "<image> and <image>", image=grey())
-
-
-def test_row_ends_among_tiles_are_refused() -> None:
-    model = hs.load(made(llava_next))
-    with pytest.raises(
-        InputError, match=r"reads a picture of \d × 4 × 4 patches as \d+ tokens, which are no grid"
-    ):
-        hs.capture(model, "What?", image=grey())
 
 
 def test_an_encoder_decoder_of_pictures_needs_a_target() -> None:

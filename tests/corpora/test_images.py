@@ -8,6 +8,7 @@ import os
 import struct
 import zlib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,9 @@ import pytest
 
 import headscope as hs
 from headscope import corpora
-from headscope.core.pictures import picture_of
+from headscope.core.pictures import picture_of, pictures_of
 from headscope.corpora import Corpus, Example
+from headscope.corpora.example import content as content_of
 from headscope.errors import CorpusError, HeadscopeWarning, InputError
 
 PIL = pytest.importorskip("PIL.Image")
@@ -289,3 +291,35 @@ def test_the_built_in_pictures() -> None:
     assert {(240, 320), (256, 256), (320, 214), (320, 240)} == set(sizes)
     assert all(each.text and each.text.endswith(".") for each in found)
     assert (corpus.name, corpus.kind, corpus.documents) == ("built-in pictures", "images", "each file")
+
+
+def test_a_row_has_several_pictures_or_a_video(tmp_path: Path) -> None:
+    put(tmp_path, "a.png", "b.png", "film/1.png", "film/2.png")
+    rows = [
+        {"images": ["a.png", "b.png"], "text": "Which?"},
+        {"video": "film", "text": "What?", "label": "short"},
+        {"image": "b.png"},
+    ]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    first, second, third = read(corpora.images(tmp_path / "rows.jsonl"))
+    assert first.image == (tmp_path / "a.png", tmp_path / "b.png")
+    assert (second.image.source, second.label) == (tmp_path / "film", "short")
+    assert third.image == tmp_path / "b.png"
+    assert [picture.frames for picture in pictures_of(second.image)] == [(0, 1), (1, 2)]
+    several = read(corpora.images([[pixels(), pixels(7)], {"images": [pixels()]}, {"video": [pixels()] * 3}]))
+    assert [len(pictures_of(example.image)) for example in several] == [2, 1, 3]
+    assert len({b"".join(content_of(example)) for example in (first, second, third, *several)}) == 6
+    (tmp_path / "film" / "2.png").write_bytes(content(PIL.fromarray(pixels(3))))
+    assert b"".join(content_of(second)) != b"".join(content_of(replace(second, image=first.image)))
+    for row, said in (
+        ({"images": "a.png"}, "'images': expected a list of pictures, found str"),
+        (
+            {"images": ["a.png", "none.png"]},
+            r"'images'\[1\]: .*none.png: expected a picture, found no such file",
+        ),
+        ({"video": "film"}, ".*film: expected frames of one size, found 6 × 4 and 3 × 4"),
+        ({"text": "What?"}, "expected a key 'image', found 'text'"),
+    ):
+        (tmp_path / "wrong.jsonl").write_text(json.dumps(row))
+        with pytest.raises(CorpusError, match=rf"wrong.jsonl:1: {said}"):
+            read(corpora.images(tmp_path / "wrong.jsonl", strict=True))

@@ -24,7 +24,7 @@ SIZE = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "in
 SEEN = {**SIZE, "image_size": 56, "patch_size": 14}
 
 
-def _tokenizer(**named: str) -> Any:
+def tokenizer_of(**named: str) -> Any:
     """A tokenizer with special tokens, which it knows as `image_token`, `boi_token`, …"""
     tokenizer = copy.deepcopy(byte_level())
     tokenizer.add_special_tokens({"additional_special_tokens": list(named.values())})
@@ -34,7 +34,7 @@ def _tokenizer(**named: str) -> Any:
     return tokenizer
 
 
-def _processor(kind: Any, **parts: Any) -> Any:
+def processor_of(kind: Any, **parts: Any) -> Any:
     """A processor that is given no reader of videos: transformers reads these with torchvision."""
     with patch.object(hub.ProcessorMixin, "check_argument_for_proper_class", lambda *_: None):
         return kind(**parts)
@@ -72,7 +72,7 @@ def padded_swin() -> Made:
 
 
 def _donut() -> Made:
-    tokenizer = _tokenizer()
+    tokenizer = tokenizer_of()
     encoder = hub.DonutSwinConfig(
         image_size=[48, 32], patch_size=2, embed_dim=8, depths=[2, 2], num_heads=[2, 4], window_size=4
     )
@@ -94,7 +94,7 @@ def _donut() -> Made:
 
 
 def _qwen(kind: str, **vision: Any) -> Made:
-    tokenizer = _tokenizer(
+    tokenizer = tokenizer_of(
         vision_start_token="<|vision_start|>",
         image_token="<|image_pad|>",
         vision_end_token="<|vision_end|>",
@@ -115,12 +115,12 @@ def _qwen(kind: str, **vision: Any) -> Made:
     looks = hub.Qwen2VLImageProcessorPil(
         patch_size=vision["patch_size"], size={"shortest_edge": 12 * side**2, "longest_edge": 30 * side**2}
     )
-    processor = _processor(getattr(hub, f"{kind}Processor"), image_processor=looks, tokenizer=tokenizer)
+    processor = processor_of(getattr(hub, f"{kind}Processor"), image_processor=looks, tokenizer=tokenizer)
     return getattr(hub, f"{kind}ForConditionalGeneration")(settings), processor
 
 
 def _paligemma() -> Made:
-    tokenizer = _tokenizer(bos_token="<bos>")
+    tokenizer = tokenizer_of(bos_token="<bos>")
     looks = hub.SiglipImageProcessor(size={"height": 56, "width": 56})
     looks.image_seq_length = 16
     processor = hub.PaliGemmaProcessor(image_processor=looks, tokenizer=tokenizer)
@@ -137,7 +137,7 @@ def _paligemma() -> Made:
 
 
 def _gemma3() -> Made:
-    tokenizer = _tokenizer(
+    tokenizer = tokenizer_of(
         boi_token="<start_of_image>", eoi_token="<end_of_image>", image_token="<image_soft_token>"
     )
     looks = hub.Gemma3ImageProcessorPil(size={"height": 56, "width": 56})
@@ -155,14 +155,19 @@ def _gemma3() -> Made:
     return hub.Gemma3ForConditionalGeneration(settings), processor
 
 
-def _idefics3() -> Made:
-    named = {"fake": "<fake_token_around_image>", "all": "<global-img>", "end": "<end_of_utterance>"}
+def idefics3_tokens(**named: str) -> Any:
+    """The tokenizer of an Idefics3, which knows the places of tiles."""
+    named |= {"fake": "<fake_token_around_image>", "all": "<global-img>", "end": "<end_of_utterance>"}
     places = {
         f"place_{row}_{column}": f"<row_{row + 1}_col_{column + 1}>"
         for row in range(6)
         for column in range(6)
     }
-    tokenizer = _tokenizer(image_token="<image>", **named, **places)
+    return tokenizer_of(image_token="<image>", **named, **places)
+
+
+def _idefics3() -> Made:
+    tokenizer = idefics3_tokens()
     looks = hub.Idefics3ImageProcessorPil(size={"longest_edge": 112}, max_image_size={"longest_edge": 56})
     processor = hub.Idefics3Processor(image_processor=looks, tokenizer=tokenizer, image_seq_len=4)
     settings = hub.Idefics3Config(
@@ -175,14 +180,14 @@ def _idefics3() -> Made:
 
 
 def _internvl() -> Made:
-    tokenizer = _tokenizer(
+    tokenizer = tokenizer_of(
         start_image_token="<img>", end_image_token="</img>", context_image_token="<IMG_CONTEXT>"
     )
     tokenizer.video_token = "<video>"
     looks = hub.GotOcr2ImageProcessorPil(
         size={"height": 56, "width": 56}, crop_to_patches=True, min_patches=1, max_patches=4
     )
-    processor = _processor(
+    processor = processor_of(
         hub.InternVLProcessor, image_processor=looks, tokenizer=tokenizer, image_seq_length=4
     )
     settings = hub.InternVLConfig(
@@ -196,7 +201,7 @@ def _internvl() -> Made:
 
 def llava_next() -> Made:
     """A LLaVA that cuts pictures into tiles and writes the ends of their rows."""
-    tokenizer = _tokenizer(image_token="<image>")
+    tokenizer = tokenizer_of(image_token="<image>")
     shapes = [[56, 112], [112, 56], [112, 112]]
     looks = hub.LlavaNextImageProcessorPil(
         size={"shortest_edge": 56}, crop_size={"height": 56, "width": 56}, image_grid_pinpoints=shapes
@@ -227,7 +232,7 @@ def _clip() -> Made:
 
 
 def _trocr() -> Made:
-    tokenizer = _tokenizer()
+    tokenizer = tokenizer_of()
     decoder = hub.TrOCRConfig(
         d_model=32, decoder_layers=2, decoder_attention_heads=4, decoder_ffn_dim=48, vocab_size=len(tokenizer)
     )

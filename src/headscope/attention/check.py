@@ -34,7 +34,8 @@ from headscope.errors import HeadscopeError, RefusedError
 from headscope.models.model import Model, uncached
 from headscope.models.perceive import listened
 from headscope.models.perceiver import moved
-from headscope.models.pictures import both_sides, looked, rows_of, vision_config
+from headscope.models.pictures import looked, rows_of
+from headscope.models.places import both_sides, frames_read, pixels_of, vision_config
 from headscope.models.rotary import unscaled
 from headscope.models.vocabulary import Vocabulary, vocabulary
 from headscope.models.weights import expect_finite
@@ -191,15 +192,16 @@ def _checked(
 
 def _prefix(model: Model, calls: Sequence[AttentionRecord], ready: Mapping[str, Tensor]) -> int | None:
     """How many tokens stand beside the patches; None where there is no one grid of these."""
-    pixels = ready.get("pixel_values")
+    pixels, video = pixels_of(ready), frames_read(model)
     calls = [call for call in calls if call.kind == "encoder"] or calls
     shapes = {call.shape[2:] for call in calls}
-    if pixels is None or pixels.ndim != 4 or "input_ids" in ready or len(shapes) > 1:
+    if pixels is None or pixels.ndim != (5 if video else 4) or "input_ids" in ready or len(shapes) > 1:
         return None
     sides = both_sides(getattr(vision_config(model), "patch_size", None))
     if sides is None:
         return None
-    patches = (pixels.shape[2] // sides[0]) * (pixels.shape[3] // sides[1])
+    steps = pixels.shape[1] // video[1] if video else 1
+    patches = steps * (pixels.shape[-2] // sides[0]) * (pixels.shape[-1] // sides[1])
     queries, keys = next(iter(shapes))
     before = queries - patches
     return before if before >= 0 and queries == keys and calls[0].shape[0] == pixels.shape[0] else None
@@ -368,7 +370,7 @@ def probe_inputs(model: Model) -> dict[str, Tensor]:
     channels = getattr(vision, "num_channels", None) or getattr(vision, "in_chans", 3)
     if wanted is not None and wanted.startswith("pixel_values"):
         frames: Any = getattr(vision, "num_frames", None) or getattr(vision, "frames_per_clip", None)
-        video = (frames,) if hasattr(vision, "tubelet_size") else ()
+        video = () if frames_read(model) is None else (frames,)
         ready[wanted] = torch.randn(1, *video, channels, *(sides or (64, 64)), generator=draw)
     elif sides is not None and vision is not config:
         ready["pixel_values"] = torch.randn(1, channels, *sides, generator=draw)

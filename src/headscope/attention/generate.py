@@ -31,6 +31,7 @@ from headscope.attention.windows import placed
 from headscope.core.arrays import AnyFloats, Bools, Ints
 from headscope.core.audio import Audio
 from headscope.core.maps import AttentionMaps
+from headscope.core.pictures import with_video
 from headscope.core.tokens import Tokens
 from headscope.core.types import AnyDict, AnyMapping
 from headscope.core.validation import Count, Expected, Seed, validated
@@ -59,6 +60,7 @@ def generate(
     text: Prompts = None,
     *,
     image: Any = None,
+    video: Any = None,
     audio: Audio | None = None,
     max_new_tokens: Count = 20,
     seed: Seed | None = None,
@@ -78,6 +80,7 @@ def generate(
         text: the prompt, or a conversation; the chat template's generation prompt is added. Beside a picture a string,
             with all that the template would add. A list of these is written one after another, each as if alone.
         image: a picture that the text is about, or that a model describes without one; as `headscope.capture` takes it.
+        video: a video in place of it, as `headscope.capture` takes it.
         audio: a sound, for a model such as Whisper that writes what it hears; as `headscope.capture` takes it.
         max_new_tokens: how many tokens to write at most.
         seed: of the random numbers, where `options` ask for sampling.
@@ -96,6 +99,7 @@ def generate(
     >>> int(maps.query.classes["generated"].sum())
     2
     """
+    image = with_video(image, video)
     if isinstance(text, list) and not isinstance(next(iter(text), None), Mapping):
         if not text or image is not None or audio is not None:
             several = "a list of prompts" if text else "an empty list"
@@ -146,7 +150,7 @@ def generate(
         new = str(model.tokenizer.decode(new, skip_special_tokens=True))
     meta = {**describe(model), "written": new}
     parts: dict[str, AttentionMaps] = {}
-    for name, calls in group(placed(model.module, fed.records(), ready, 1)).items():
+    for name, calls in group(placed(model.module, fed.records(), ready, 1, axes)).items():
         (tokens, keep), (key, _) = sides(model, name, calls, 0, ready, axes)
         if _reads(calls[0]):
             parts[name] = assemble(calls, 0, tokens, key, keep, keep, meta=meta)

@@ -91,7 +91,7 @@ def capture_with_neurons(
     Raises:
         InputError: the input does not go with the model, or has several rows.
     """
-    if given.get("image") is not None and text is None:
+    if text is None and (given.get("image") is not None or given.get("video") is not None):
         model = eyes(model)
     axes, ready = prepare(model, text, **given)
     expect_one_row(ready, "neurons are", axes)
@@ -136,7 +136,7 @@ def watch(
     with torch.no_grad(), watching, recording(model.module, keep), running(model, ready):
         output = model.module(**ready)
     say_packed(model, ready, records)
-    joined = placed(model.module, records, ready, 1)
+    joined = placed(model.module, records, ready, 1, axes)
     captured = assembled(model, joined, 0, ready, axes)
     parts: dict[str, Neurons] = {}
     for name, calls in group(joined).items():

@@ -20,12 +20,13 @@ from headscope.attention.parts import GIVEN, Parts, assemble, from_ids, group, n
 from headscope.attention.record import AttentionRecord, Hook, leaf_of
 from headscope.attention.recording import evaluating, read, recording
 from headscope.attention.vision import eyes, verified
-from headscope.attention.windows import LARGEST, expected_bytes, placed
+from headscope.attention.windows import LARGEST, expected_bytes, placed, tile_names
 from headscope.core.arrays import AnyFloats
 from headscope.core.audio import Audio
 from headscope.core.counts import plural
 from headscope.core.failures import CALLERS, out_of_memory, reason, warn
 from headscope.core.maps import AttentionMaps
+from headscope.core.pictures import with_video
 from headscope.core.tokens import Tokens
 from headscope.core.validation import Expected, validated
 from headscope.errors import HeadscopeError, InputError, RefusedError, RunError, UnknownError
@@ -62,6 +63,7 @@ class GivenInput(TypedDict, total=False):
     target: str | None
     inputs: Mapping[str, Any] | None
     image: Any
+    video: Any
     audio: Audio | None
 
 
@@ -73,6 +75,7 @@ def capture(
     pair: str | None = None,
     target: str | None = None,
     image: Any = None,
+    video: Any = None,
     audio: Audio | None = None,
     inputs: Mapping[str, Any] | None = None,
     implicit: bool = False,
@@ -86,8 +89,10 @@ def capture(
         pair: text B.
         target: the decoder's text, for an encoder-decoder.
         image: a picture, for a model of vision, or beside a text for one that reads both: a path, a Pillow image, or
-            numbers ``[row column 3]`` (whole ones to 255, or fractions to 1). Each patch of the axis knows which area
-            of the picture it is (`Tokens.boxes`).
+            numbers ``[row column 3]`` (whole ones to 255, or fractions to 1); or a list of them. Each patch of the axis
+            knows which area of which picture it is (`Tokens.boxes`).
+        video: in place of pictures the frames of a video, for a model that reads one: a folder of frames, a GIF or an
+            animated WebP, numbers ``[frame row column 3]``, or a list of pictures.
         audio: a sound, for a model of sound: a WAV file (others with the extra ``sounds``), or ``(samples, rate)``.
             Each frame of the axis knows its time (`Tokens.times`). A model that writes what it hears needs `target`.
         inputs: in place of a text, what the module takes (``input_ids``, ``pixel_values``, …), with a batch axis, and
@@ -110,6 +115,7 @@ def capture(
     >>> hs.capture(model, "The cat sat.", pair="It was tired.").a_to_b().weights.shape
     (6, 12, 4, 4)
     """
+    image = with_video(image, video)
     model = eyes(model) if image is not None and text is None else model
     axes, ready = prepare(model, text, pair, target, inputs, image, audio)
     rows = counted(ready, axes)
@@ -118,7 +124,7 @@ def capture(
     say_packed(model, ready, calls)
     if inputs is not None:
         say_padding(model, ready)
-    records = [*placed(model.module, calls, ready, rows), *mixed]
+    records = [*placed(model.module, calls, ready, rows, axes), *mixed]
     meta = describe(model)
     if implicit:
         meta["unseen"] = unmapped(model, records, ready)
@@ -136,6 +142,7 @@ def gradients(
     pair: str | None = None,
     target: str | None = None,
     image: Any = None,
+    video: Any = None,
     audio: Audio | None = None,
     inputs: Mapping[str, Any] | None = None,
 ) -> dict[str, list[AnyFloats]]:
@@ -143,7 +150,7 @@ def gradients(
 
     Args:
         objective: takes what the module returns and gives a scalar tensor, such as a loss or one logit.
-        model, text, pair, target, image, audio, inputs: as in `capture`; one row.
+        model, text, pair, target, image, video, audio, inputs: as in `capture`; one row.
 
     Returns:
         For each part (``self``, or ``encoder``, ``decoder``, ``cross``) one array ``[head query key]`` a layer; 0 where
@@ -154,6 +161,7 @@ def gradients(
     >>> slopes["self"][0].shape
     (12, 6, 6)
     """
+    image = with_video(image, video)
     model = eyes(model) if image is not None and text is None else model
     axes, ready = prepare(model, text, pair, target, inputs, image, audio)
     records: list[AttentionRecord] = []
@@ -169,7 +177,7 @@ def gradients(
         if inputs is not None:
             say_padding(model, ready)
         number = asked(objective, output)
-        parts = group(placed(model.module, records, ready, counted(ready, axes)))
+        parts = group(placed(model.module, records, ready, counted(ready, axes), axes))
         slopes = {
             name: _slopes(number, calls) for name, calls in parts.items() if expected_bytes(calls) <= LARGEST
         }
@@ -257,10 +265,12 @@ def prepare(
     inputs: Mapping[str, Any] | None = None,
     image: Any = None,
     audio: Audio | None = None,
+    video: Any = None,
 ) -> Prepared:
     """The axes that are known beforehand (``self``, ``decoder``) or what they are of (``patches``, ``sound``), and what
     the module takes.
     """
+    image = with_video(image, video)
     if audio is not None:
         if any(given is not None for given in (text, pair, inputs, image)):
             raise InputError(
@@ -299,11 +309,9 @@ def _of_picture(model: Model, image: Any, text: Any, target: str | None) -> Prep
     if text is not None and not isinstance(text, str):
         raise InputError(f"image: expected a string beside it, found {type(text).__name__}")
     seen = looked(model, image, text)
-    axes = {"patches": seen.patches}
+    axes = {"patches": seen.patches, **seen.parts}
     if seen.tokens is not None:
         axes["self"] = seen.tokens
-    if len(seen.tiles) > 1:
-        axes |= {f"tile {number + 1}": tile for number, tile in enumerate(seen.tiles)}
     ready = taken(model, seen.inputs)
     if model.encoder_decoder:
         axes, ready = _with_decoder(model, target, axes, ready)
@@ -368,7 +376,7 @@ def _encoded(model: Model, text: Any, pair: str | None) -> Tokens:
 
 def counted(ready: Mapping[str, Tensor], axes: Mapping[str, Tokens]) -> int:
     """How many inputs there are in what `prepare` gave; the tiles of a picture are one."""
-    return 1 if "tile 1" in axes else rows_of(ready)
+    return 1 if tile_names(axes) else rows_of(ready)
 
 
 def expect_one_row(ready: Mapping[str, Tensor], what: str, axes: Mapping[str, Tokens] | None = None) -> None:

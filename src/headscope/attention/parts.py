@@ -12,7 +12,7 @@ from torch import Tensor
 
 from headscope.attention.record import IMPLICIT, AttentionRecord
 from headscope.attention.recording import edits
-from headscope.attention.windows import Placed
+from headscope.attention.windows import Placed, tile_names
 from headscope.core.arrays import AnyFloats, Bools, Floats, Ints
 from headscope.core.grid import Frames
 from headscope.core.maps import DUST, AttentionMaps, Kind
@@ -268,7 +268,7 @@ def _axis(
     for name in (side, GIVEN):
         if name in axes and len(axes[name]) == count:
             return axes[name], slice(None)
-    patches = axes.get(side if side.startswith("tile ") else "patches")
+    patches = axes[side] if side in tile_names(axes) else axes.get("patches")
     if patches is not None:
         both = axes.get("self")  # of text and picture, whatever it is called
         if both is not None and len(both) == count and not looks:

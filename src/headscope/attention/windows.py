@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import groupby
 from math import isqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -14,8 +14,11 @@ from torch import Tensor, nn
 
 from headscope.attention.record import AttentionRecord
 from headscope.core.arrays import Ints
-from headscope.models.pictures import both_sides
+from headscope.core.types import AnyDict
+from headscope.models.places import both_sides, pixels_of, there
 from headscope.models.within import above, modules_of
+
+_AXES = ("self", "given", "encoder", "decoder", "patches", "sound", "time", "space", "predictor")
 
 LARGEST = 4_000_000_000
 """Bytes of the maps of a stage that are kept: its windows are few, but its maps are of every pair on its grid."""
@@ -107,24 +110,30 @@ class Placed(AttentionRecord):
 
 
 def placed(
-    model: nn.Module, records: Sequence[AttentionRecord], inputs: Mapping[str, Tensor], rows: int
+    model: nn.Module,
+    records: Sequence[AttentionRecord],
+    inputs: Mapping[str, Tensor],
+    rows: int,
+    axes: Mapping[str, Any] | None = None,
 ) -> list[AttentionRecord]:
     """The calls of a pass, those of pieces of an axis told as one call over all of it.
 
     - Windows that are cut from a grid and shifted (Swin): one call a layer, over the grid of its stage
       (`AttentionRecord.area` is ``stage 1``, …).
     - A layer that is called for one stretch of patches after another (Qwen2.5-VL): one call.
-    - Tiles of a picture in the batch axis (Idefics3): one call a tile (``tile 1``, …).
+    - Tiles of a picture, pictures or frames in the batch axis (Idefics3): one call each (``tile 1``, …).
+    - A layer that looks along time at one place and over each frame alone (TimeSformer): ``time`` and ``space``.
 
     Args:
         model: the module that ran.
         records: its calls, in order.
         inputs: what it ran on.
         rows: how many inputs there were; the tiles of a picture are one.
+        axes: what `headscope.attention.one.prepare` gives, whose tiles name the calls of each.
 
     Calls that are neither are as they were.
     """
-    grids = _Grids(model, inputs)
+    grids, names = _Grids(model, inputs), tile_names(axes or {})
     joined: list[AttentionRecord] = []
     for _, group in groupby(records, lambda record: (record.module, record.layer, record.step)):
         calls = list(group)
@@ -132,8 +141,10 @@ def placed(
             joined += _chunks(calls) if all(call.shape[0] == rows == 1 for call in calls) else calls
         elif (stage := grids.of(calls[0], rows)) is not None:
             joined.append(stage)
+        elif (divided := grids.divided(calls[0], rows)) is not None:
+            joined.append(divided)
         else:
-            joined += _tiles(calls[0], rows, inputs)
+            joined += _tiles(calls[0], rows, inputs, names)
     return joined
 
 
@@ -170,6 +181,19 @@ class _Grids:
         kept = places >= 0
         block[places[kept]] = (np.arange(len(places))[:, None] * 9 + regions)[kept]
         return _joined([record], [places], block, rows, f"stage {number}", cells)
+
+    def divided(self, record: AttentionRecord, rows: int) -> Placed | None:
+        """A call along time or over frames, told as one over all patches of a video; None for another call."""
+        if not any(hasattr(self._modules[name], "temporal_attention") for name in above(record.module)):
+            return None
+        time, windows = "temporal" in record.module, record.shape[0] // rows
+        if windows == 1:
+            return None
+        places = np.arange(windows * record.shape[2])
+        places = places.reshape(-1, windows).T if time else places.reshape(windows, -1)
+        block = np.zeros(places.size, np.int64)
+        block[places] = np.arange(windows)[:, None]
+        return _joined([record], [places], block, rows, "time" if time else "space")
 
     def _cells(self, stage: str) -> GridCells | None:
         if stage not in self._stages:
@@ -225,18 +249,55 @@ def _chunks(calls: Sequence[AttentionRecord]) -> list[AttentionRecord]:
     return [_joined(calls, places, block, 1)]
 
 
-def _tiles(record: AttentionRecord, rows: int, inputs: Mapping[str, Tensor]) -> list[AttentionRecord]:
-    """A call for all tiles of a picture, told as one a tile."""
-    pixels, (count, _, queries, keys) = inputs.get("pixel_values"), record.shape
-    tiles = None if pixels is None else pixels.shape[1] if pixels.ndim == 5 else pixels.shape[0]
-    if rows != 1 or count == 1 or count != tiles or queries != keys:
+def tile_names(axes: Mapping[str, Any]) -> list[str]:
+    """The names of what a model looks at one by one: ``tile 1``, ``picture 2``, ``frame 3``."""
+    return [name for name in axes if name not in _AXES]
+
+
+def _tiles(
+    record: AttentionRecord, rows: int, inputs: Mapping[str, Tensor], names: Sequence[str]
+) -> list[AttentionRecord]:
+    """A call for all tiles of a picture, told as one a tile; where latents look at these (Idefics2), apart."""
+    pixels, (count, _, queries, keys) = pixels_of(inputs), record.shape
+    if rows != 1 or count == 1 or pixels is None or count != len(there(pixels)):
         return [record]
-    joined: list[AttentionRecord] = []
-    for tile in range(count):
-        places = np.full((count, queries), -1)
-        places[tile] = np.arange(queries)
-        joined.append(_joined([record], [places], np.zeros(queries, np.int64), 1, f"tile {tile + 1}"))
-    return joined
+    names = names if len(names) == count else [f"tile {number + 1}" for number in range(count)]
+    return [
+        one_of(record, at, name if queries == keys else f"{name} latents") for at, name in enumerate(names)
+    ]
+
+
+@dataclass(eq=False)
+class OneOf(AttentionRecord):
+    """A call of several rows, told of one of them alone.
+
+    Attributes:
+        calls: what the model did.
+        at_row: which row.
+    """
+
+    calls: Sequence[AttentionRecord] = ()
+    at_row: int = 0
+
+    @property
+    def called(self) -> Sequence[AttentionRecord]:
+        """What the model did."""
+        return self.calls
+
+    def joined(self, weights: Sequence[Tensor]) -> Tensor:
+        """What the row has for its pairs."""
+        return weights[0][self.at_row][None]
+
+
+def one_of(record: AttentionRecord, row: int, area: str) -> OneOf:
+    """One row of a call, as a call over `area`."""
+    fields_of: AnyDict = {field.name: getattr(record, field.name) for field in fields(AttentionRecord)}
+    for name in ("q", "k", "v", "mask", "bias", "given"):
+        tensor: Tensor | None = fields_of[name]
+        if tensor is not None and tensor.ndim == 4 and len(tensor) > 1:
+            fields_of[name] = tensor[row][None]
+    fields_of["area"] = area
+    return OneOf(**fields_of, calls=[record], at_row=row)
 
 
 def _joined(

@@ -33,7 +33,8 @@ def view(
     replay: bool = False,
     line: Count | None = None,
     target: str | None = None,
-    image: Path | None = None,
+    image: list[Path] | None = None,
+    video: Path | None = None,
     audio: Path | None = None,
     theme: Theme = "auto",
     width: str | None = None,
@@ -60,7 +61,8 @@ def view(
             and OpenAI, or messages): show what these weights do with the ids.
         line: with --replay, which line of the file, from 1, the default.
         target: what the decoder of an encoder-decoder reads.
-        image: a picture, for a model of vision, or beside TEXT for one of both.
+        image: a picture, for a model of vision, or beside TEXT for one of both; given again, one more.
+        video: in its place a folder of frames, or a GIF.
         audio: a sound, for a model of sound; one that writes what it hears needs --target.
         theme: colours.
         width (column|page|INCHES): of a picture: a column (3.3 inches) or the page (6.9, the default) of a paper, or
@@ -74,8 +76,8 @@ def view(
         weights: with --live, how the page holds the model's weights; by default int8.
     """
     check_places(output, suffixes=(".html",) if live else PAGES)
-    if text is None and image is None and audio is None:
-        raise InputError("TEXT: expected a text, --image or --audio, found none of them")
+    if text is None and image is None and video is None and audio is None:
+        raise InputError("TEXT: expected a text, --image, --video or --audio, found none of them")
     if text and not replay and _is_file(text):
         raise InputError(f'TEXT: {text} is a file; give what it says, as in headscope view "$(cat {text})"')
     drawn = output.suffix.lower() in PICTURES
@@ -113,6 +115,7 @@ def view(
         _logged(loaded, text, line or 1) if replay and text is not None else text,
         pair=text_b,
         image=image,
+        video=video,
         audio=audio,
         against=None if against is None else model.trained.named(against),
         target=target,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import re
 import warnings
-from collections.abc import Generator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -43,6 +45,99 @@ def picture_of(image: Any) -> Picture:
     if hasattr(image, "getexif") and hasattr(image, "convert"):
         return Picture(_pixels(image, "image"), "")
     return Picture(_array(image), "")
+
+
+@dataclass(frozen=True, eq=False)
+class Video:
+    """What is shown as a video, in place of a picture: a path, ``[frame row column 3]``, or a list of pictures."""
+
+    source: Any
+
+
+def with_video(image: Any, video: Any) -> Any:
+    """What is shown of pictures and a video, as `pictures_of` takes it."""
+    if video is None:
+        return image
+    return Video(video) if image is None else [*(image if several(image) else [image]), Video(video)]
+
+
+def several(image: Any) -> bool:
+    """Whether something is a list of pictures, and not the numbers of one."""
+    return isinstance(image, list | tuple) and not all(isinstance(one, int | float | list) for one in image)  # pyright: ignore[reportUnknownVariableType]
+
+
+def pictures_of(image: Any) -> list[Picture]:
+    """The pictures of what is shown: one, several, the frames of a video (each says which), or both.
+
+    Args:
+        image: as in `picture_of`; or a list of these; or a `Video`.
+
+    Raises `InputError` as `picture_of` does, and for frames of several sizes.
+    """
+    if isinstance(image, Video):
+        return _frames(image.source)
+    if not several(image):
+        return [picture_of(image)]
+    if len(image) == 1:
+        return pictures_of(image[0])
+    pictures: list[Picture] = []
+    for number, one in enumerate(image):
+        try:
+            pictures += pictures_of(one)
+        except InputError as error:
+            raise InputError(f"image[{number}]: {str(error).removeprefix('image: ')}") from None
+    return pictures
+
+
+def _frames(video: Any) -> list[Picture]:
+    """The frames of a video, of one size."""
+    name = "video"
+    if is_path(video):
+        path = Path(video)
+        name = str(path)
+        if path.is_dir():
+            known = module("PIL.Image").registered_extensions()
+            files = [file for file in path.iterdir() if file.suffix.lower() in known]
+            frames = [picture_of(file).pixels for file in sorted(files, key=_numbered)]
+        elif path.suffix.lower() in _FILMS:
+            raise InputError(
+                f"{name}: expected a folder of frames, a GIF or an animated WebP, found {path.suffix}; "
+                "ffmpeg -i FILM frames/%05d.png makes a folder of it"
+            )
+        else:
+            with _opened(path, name) as opened:
+                frames = list(_animated(opened))
+    elif hasattr(video, "getexif"):
+        frames = list(_animated(video))
+    elif isinstance(video, list | tuple) or getattr(video, "ndim", 0) == 4:
+        frames = [picture_of(one).pixels for one in cast("Sequence[Any]", video)]
+    else:
+        raise InputError(
+            f"video: expected a path, frames [frame row column 3] or a list of pictures, found {type(video).__name__}"
+        )
+    if not frames:
+        raise InputError(f"{name}: expected frames, found none")
+    for number, frame in enumerate(frames):
+        if frame.shape != frames[0].shape:
+            first, other = (f"{wide} × {high}" for high, wide, _ in (frames[0].shape, frame.shape))
+            raise InputError(
+                f"{name}: expected frames of one size, found {first} and {other} (frame {number})"
+            )
+    return [Picture(frame, f"frame {number}", (number, number + 1)) for number, frame in enumerate(frames)]
+
+
+_FILMS = (".avi", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".webm", ".wmv")
+
+
+def _numbered(path: Path) -> list[tuple[int, str]]:
+    """What sorts ``frame 10`` behind ``frame 9``."""
+    return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", path.name)]
+
+
+def _animated(image: Any) -> Iterator[Bytes]:
+    for number in range(getattr(image, "n_frames", 1)):
+        image.seek(number)
+        yield np.asarray(image.convert("RGB"))
 
 
 def expect_picture(path: Path) -> None:

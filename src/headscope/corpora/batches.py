@@ -169,10 +169,11 @@ def batches(examples: Iterator[Example], size: int, limits: Limits) -> Iterator[
 
 
 def batch_key(tokens: Tokens) -> Hashable:
-    """What inputs of one batch agree in: of pictures the grid of patches, of sounds the length; of texts nothing."""
+    """What inputs of one batch agree in: of pictures the grids of patches, of sounds the length; of texts nothing."""
     if tokens.picture is not None and tokens.boxes is not None:
         there = tokens.boxes[~np.isnan(tokens.boxes[:, 0])]
-        return len(there), len(np.unique(there[:, 0])), len(np.unique(there[:, 1]))
+        counts = np.bincount(tokens.medium + 1)[1:].tolist()
+        return len(tokens.classes), *counts, len(np.unique(there[:, 0])), len(np.unique(there[:, 1]))
     if tokens.sound is not None and tokens.ids is None:
         return len(tokens), len(tokens.sound.samples)
     return None

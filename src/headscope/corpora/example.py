@@ -8,7 +8,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from headscope.core.audio import Audio
 from headscope.core.failures import Bounded, warn
 from headscope.core.kinds import is_path, is_tuple
 from headscope.core.link import Link
+from headscope.core.pictures import Video
 from headscope.core.tokens import FIELDS, Tokens
 from headscope.core.types import AnyMapping
 from headscope.corpora.files import WordError
@@ -58,7 +59,8 @@ class Example:
         cue: places of the words of a negation's cue.
         scope: places of the words in its scope.
         links: what belongs to what in the input; None where the corpus does not say.
-        image: a picture, alone or beside `text`: a path, a Pillow image, numbers or a `headscope.Picture`.
+        image: a picture, alone or beside `text`: a path, a Pillow image, numbers or a `headscope.Picture`; a tuple of
+            them; or a `headscope.core.pictures.Video`.
         audio: a sound, or what the words were spoken as: a WAV file, or samples and their rate.
         times: when each word begins and ends in it, in seconds.
         asked: of a prompt its answer, and where that comes from, as `headscope.corpora.prompts` reads them.
@@ -190,12 +192,16 @@ def _tokens(tokens: Tokens) -> Iterator[bytes]:
 
 
 def _perceived(medium: Any) -> Iterator[bytes]:
-    """A picture or a sound: the bytes of its file, or its numbers."""
+    """Pictures, a video or a sound: the bytes of its files, or its numbers."""
     if is_path(medium):
         path = Path(medium)
-        yield path.read_bytes() if os.path.isfile(path) else b"none"
-    elif is_tuple(medium):
-        for part in medium:
+        for file in sorted(path.iterdir()) if path.is_dir() else [path]:
+            yield file.read_bytes() if os.path.isfile(file) else b"none"
+    elif isinstance(medium, Video):
+        yield b"video"
+        yield from _perceived(medium.source)
+    elif is_tuple(medium) or isinstance(medium, list):
+        for part in cast("Sequence[Any]", medium):
             yield from _perceived(part)
     elif isinstance(medium, bytes):
         yield medium

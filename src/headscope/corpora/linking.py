@@ -10,6 +10,7 @@ from typing import Any, cast, get_args
 
 from headscope.core.kinds import is_list, is_object
 from headscope.core.link import End, Link, Named, Side, Span, Unit
+from headscope.core.pictures import Video, several
 from headscope.core.region import Region
 from headscope.core.types import AnyMapping
 from headscope.corpora.example import Example
@@ -69,6 +70,8 @@ def checked(links: Iterable[Link], example: Example, fail: Fail) -> list[Link]:
             raise fail(f"{link.place}: {error}") from None
         if pictured and example.image is None:
             raise fail(f"{link.place}: expected an image for a region, found none")
+        if pictured and (several(example.image) or isinstance(example.image, Video)):
+            raise fail(f"{link.place}: expected one picture for a region, found several")
         sizes = _sizes(example, link.unit)
         for span in link.spans if sizes else ():
             where = f"{span.start} to {span.end}"

@@ -15,6 +15,7 @@ import numpy as np
 
 from headscope.core.failures import reason
 from headscope.core.kinds import is_list, is_mapping, is_path
+from headscope.core.pictures import Video, pictures_of, several
 from headscope.core.tokens import Kind
 from headscope.core.types import AnyDict, AnyMapping, AnyPath
 from headscope.corpora.corpus import Corpus
@@ -191,7 +192,7 @@ def _of_items(source: Any, modality: Modality, columns: Columns, limit: int | No
     )
     items = expect_rows(source, modality.kind, several)
     names: Any = getattr(items, "column_names", None)
-    if is_list(names) and columns.media not in names:
+    if is_list(names) and not {columns.media, *_several(modality)} & {*names}:
         there = ", ".join(map(repr, names))
         raise InputError(
             f"{modality.kind}: expected a column {columns.media!r}, found {there}; column= names it"
@@ -250,7 +251,8 @@ def _example(
     documents: DocumentNumbers,
 ) -> Example:
     row = make()
-    if columns.media not in row:
+    column = next((name for name in (columns.media, *_several(modality)) if row.get(name) is not None), None)
+    if column is None and columns.media not in row:
         raise line.error(f"expected a key {columns.media!r}, found {', '.join(map(repr, row)) or 'none'}")
     fields: AnyDict = {}
     if row.get(columns.text) is not None:
@@ -263,19 +265,33 @@ def _example(
         fields["times"] = times_of(row["times"], len(fields.get("words", ())), line)
     if not fields and columns.ask is not None:
         fields["text"] = columns.ask
-    media, path = _media(row[columns.media], line)
+    given = row[column or columns.media]
+    if column == "images" and not several(given):
+        raise line.error(f"'images': expected a list of pictures, found {type(given).__name__}")
+    several_of = (
+        list(given) if modality.field == "image" and column != "video" and several(given) else [given]
+    )
+    read = [_media(one, line) for one in several_of]
+    path = read[0][1]
     name = scalar(row, "document", line.error)
     if columns.by == "folder" and name is None:
         if path is None:
             raise line.error(f"expected a path of the {modality.noun} for documents='folder', found none")
         name = str(path.parent)
-    if isinstance(media, Path | bytes):
-        modality.need(media)
-    try:
-        fields[modality.field] = modality.read(media, "" if path is None else path.name)
-    except InputError as error:
-        message = str(error).removeprefix(f"{line.source}: ").removeprefix(f"{modality.field}: ")
-        raise line.error(message) from None
+    media: list[Any] = []
+    for number, (value, place) in enumerate(read):
+        if isinstance(value, Path | bytes):
+            modality.need(value)
+        try:
+            if column == "video":
+                media.append(Video(value))
+                pictures_of(media[0])
+            else:
+                media.append(modality.read(value, "" if place is None else place.name))
+        except InputError as error:
+            message = str(error).removeprefix(f"{line.source}: ").removeprefix(f"{modality.field}: ")
+            raise line.error(f"'images'[{number}]: {message}" if len(read) > 1 else message) from None
+    fields[modality.field] = tuple(media) if len(media) > 1 else media[0]
     fields["label"] = label_of(row, "label", line.error)
     fields |= documents.of(line, name)
     fields["document_known"] = True
@@ -283,6 +299,11 @@ def _example(
     if modality.field == "audio" or row.get("links") is None:
         return example
     return read_links(row, replace(example, image=None), example.image, line)
+
+
+def _several(modality: Modality) -> tuple[str, ...]:
+    """Where else a row may have what is looked at: several pictures, or a video."""
+    return ("images", "video") if modality.field == "image" else ()
 
 
 def _media(value: Any, line: Line) -> tuple[Any, Path | None]:

@@ -64,9 +64,10 @@ def images(
             its folders; a picture's label is then the folder below `source` that it lies in. Or a path, or a list of
             paths; pictures as `headscope.capture` takes them (Pillow images, arrays); a file of JSON lines, or rows
             such as those of a data set of Hugging Face's ``datasets``. A row has an ``image`` (a path, from the folder
-            of the JSON lines on; in Python also a picture, the bytes of a file, or ``{"bytes": …, "path": …}``), and
-            may have a ``text`` or ``words``, a ``label``, ``links`` (as in `headscope.corpora.links`), and a
-            ``document``: rows that follow one another with the same are one.
+            of the JSON lines on; in Python also a picture, the bytes of a file, or ``{"bytes": …, "path": …}``), or
+            ``images``, a list of them, or a ``video`` (as in `headscope.capture`), and may have a ``text`` or
+            ``words``, a ``label``, ``links`` (as in `headscope.corpora.links`), and a ``document``: rows that follow
+            one another with the same are one.
         text: what goes with each picture that has no text, for models that read both.
         documents: what is one where a row does not say: each ``file``, or the files of one ``folder``.
         limit: at most so many pictures, the first ones.

@@ -26,6 +26,7 @@ from headscope.core.heads import Head
 from headscope.core.link import AnyLinks
 from headscope.core.maps import AttentionMaps
 from headscope.core.neurons import Neurons
+from headscope.core.pictures import with_video
 from headscope.core.types import AnyMapping
 from headscope.core.validation import expect, validated
 from headscope.errors import InputError
@@ -62,6 +63,7 @@ def view(
     against: Any = None,
     target: str | None = None,
     image: Any = None,
+    video: Any = None,
     audio: Audio | None = None,
     inputs: AnyMapping | None = None,
     neurons: bool | None = None,
@@ -90,7 +92,7 @@ def view(
             a sound without a text another of these; or a second model (such as the same one re-initialised) that
             reads the same.
         target: the decoder's text, for an encoder-decoder.
-        image: a picture, as in `headscope.capture`: heads are drawn on it.
+        image, video: pictures or a video, as in `headscope.capture`: heads are drawn on them.
         audio: a sound, as in `headscope.capture`.
         inputs: in place of a text, what the module takes; one row.
         neurons: queries and keys, for the neuron view; by default up to 8 MB of them.
@@ -130,6 +132,7 @@ def view(
     'view.html'
     """
     check_keywords(state)
+    image = with_video(image, video)
     if implicit:
         if neurons:
             raise InputError("neurons: expected none beside implicit maps, found True")

@@ -24,7 +24,7 @@ from headscope.measures.dataset import dataset
 from headscope.measures.gradients import FIGURE_3
 from headscope.measures.measure import Matrix, Measure, by_name, mask, selection
 from headscope.measures.patterns import PATTERNS
-from headscope.measures.perceived import ANSWERS, PICTURES, SOUNDS
+from headscope.measures.perceived import ANSWERS, MEDIA, PICTURES, SOUNDS
 from headscope.measures.positions import named
 from headscope.measures.sums import Documents
 from headscope.measures.surface import MEASURES, SMOOTHING, Preset, of_code, offset, prepared, to_class
@@ -37,6 +37,7 @@ GROUPS: Mapping[str, Mapping[str, Measure]] = {
     "conversation": CONVERSATION,
     "gradients": by_name(*FIGURE_3),
     "pictures": PICTURES,
+    "media": MEDIA,
     "sounds": SOUNDS,
     "answers": ANSWERS,
 }

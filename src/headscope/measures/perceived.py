@@ -14,6 +14,7 @@ from functools import partial
 import numpy as np
 
 from headscope.core.arrays import Bools, Floats, Ints
+from headscope.core.media import covering
 from headscope.core.tokens import Tokens
 from headscope.measures.measure import Measure, by_name, mask, pair_measure
 
@@ -28,7 +29,12 @@ def _areas(tokens: Tokens) -> tuple[Floats, Floats]:
 
 
 def _both(tokens: Tokens, queries: Ints) -> Bools:
-    """Pairs of patches, ``[query key]``."""
+    """Pairs of patches of one picture, or one frame of a video, ``[query key]``."""
+    return _patches(tokens, queries) & (tokens.medium[queries, None] == tokens.medium)
+
+
+def _patches(tokens: Tokens, queries: Ints) -> Bools:
+    """Pairs of patches, of whatever pictures."""
     patches = mask(tokens, "patch")
     return patches[queries, None] & patches
 
@@ -94,10 +100,10 @@ def distance_share(tokens: Tokens, queries: Ints) -> np.ndarray:
     8.75 / 31.62 = 0.28.
     """
     far, patches = _distance(tokens, queries), mask(tokens, "patch")
-    if tokens.boxes is None or not patches.any():
+    if tokens.places is None or not patches.any():
         return far
-    seen = tokens.boxes[patches]
-    return far / np.linalg.norm(seen[:, 2:].max(0) - seen[:, :2].min(0))
+    seen = covering(tokens.places[patches], tokens.medium[patches])[:, 1:]
+    return far / np.linalg.norm(seen[:, 2:] - seen[:, :2], axis=1)[tokens.medium[queries], None]
 
 
 @pair_measure(
@@ -154,6 +160,52 @@ def same_column(tokens: Tokens, queries: Ints) -> np.ndarray:
     across, _ = _apart(tokens, queries)
     return _others(tokens, queries) & (across < 0.5)
 
+
+def _times(tokens: Tokens, queries: Ints) -> tuple[Floats, Bools]:
+    """How far the middles of the frames of two tokens are apart, and which are both of a video, ``[query key]``."""
+    frames = [getattr(medium, "frames", None) for medium in (*tokens.media, None)]
+    times = np.array([np.nan if ends is None else sum(ends) / 2 for ends in frames])[tokens.medium]
+    apart = np.abs(times[queries, None] - times)
+    return np.nan_to_num(apart), np.isfinite(apart)
+
+
+@pair_measure(
+    "distance_frames",
+    "Mean distance in time between a patch of a video and what it looks at, weighted by attention.",
+    title="distance in time",
+    units="frames",
+    among=lambda tokens, queries: _times(tokens, queries)[1],
+    needs=_PATCH,
+    source="as Vig & Belinkov 2019, mean distance of attention",
+    keys=("vig2019structure",),
+)
+def distance_frames(tokens: Tokens, queries: Ints) -> np.ndarray:
+    """From the middle of its frames to theirs, over the patches that see another frame; the weights of a row on patches
+    are put to sum to 1. Frames that a model takes together are at one time.
+
+    Example: a patch of frames 0–1 gives 0.3 to itself, 0.2 to one of frames 2–3 and 0.1 to one of frames 6–7: (0.2 · 2
+    + 0.1 · 6) / 0.6 = 1.67.
+    """
+    return _times(tokens, queries)[0]
+
+
+@pair_measure(
+    "other_picture",
+    "Mean share of a patch's attention that goes to other pictures or frames, over the patches that see one.",
+    title="other pictures",
+    needs=_PATCH,
+)
+def other_picture(tokens: Tokens, queries: Ints) -> np.ndarray:
+    """All patches that do not lie on the patch's own picture; ``to_picture 2`` is the share of one of them.
+
+    Example: a patch of picture 1 gives 0.4 to picture 1, 0.3 and 0.1 to two patches of picture 2, and 0.2 to words: 0.3
+    + 0.1 = 0.4.
+    """
+    return _patches(tokens, queries) & ~_both(tokens, queries)
+
+
+MEDIA: Mapping[str, Measure] = by_name(distance_frames, other_picture)
+"""The group ``media``."""
 
 PICTURES: Mapping[str, Measure] = by_name(distance_pixels, distance_share, locality, same_row, same_column)
 """The group ``pictures``."""

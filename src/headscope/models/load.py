@@ -396,7 +396,7 @@ _TOKENIZERS = (
     "tokenizer.model",
     "spiece.model",
 )
-_PROCESSORS = ("preprocessor_config.json", "processor_config.json")
+_PROCESSORS = ("preprocessor_config.json", "processor_config.json", "video_preprocessor_config.json")
 
 
 def _expect_sentencepiece(name: str) -> None:
@@ -424,7 +424,8 @@ def _find_processors(model: Model, where: str | Path, name: str, options: AnyDic
                 model.processor = hub.AutoProcessor.from_pretrained(where, **options)
                 model.image_processor = getattr(model.processor, "image_processor", None)
             if model.image_processor is None:
-                model.image_processor = hub.AutoImageProcessor.from_pretrained(where, **options)
+                kind = hub.AutoImageProcessor if _has(where, *_PROCESSORS[:-1]) else hub.AutoVideoProcessor
+                model.image_processor = kind.from_pretrained(where, **options)
     except ModelError as error:
         if isinstance(
             error.__context__, ImportError

@@ -200,7 +200,7 @@ def see(model: Perceiver, image: Any, text: str | None = None) -> Tokens:
     if seen.tokens is not None:
         _expect_same(model, seen.tokens, seen.inputs)
         return seen.tokens
-    before = None if model.checked is None else model.checked.prefix
+    before = None if model.checked is None or seen.parts else model.checked.prefix
     axis = None if before is None else prefixed(seen.patches, model, before + len(seen.patches))
     if axis is None:
         raise InputError(
@@ -254,7 +254,7 @@ def inputs(model: Perceiver, batch: Sequence[Tokens]) -> dict[str, Tensor]:
     examples: list[dict[str, Tensor]] = []
     for tokens in batch:
         if tokens.picture is not None:
-            examples.append(looked(model, tokens.picture).inputs)
+            examples.append(looked(model, [one for one in tokens.media if isinstance(one, Picture)]).inputs)
         else:
             assert tokens.sound is not None
             examples.append(listened(model, (tokens.sound.samples, tokens.sound.rate)).inputs)
@@ -274,7 +274,8 @@ def inputs(model: Perceiver, batch: Sequence[Tokens]) -> dict[str, Tensor]:
                 ready[name] = torch.zeros_like(ready["input_ids"])
                 paligemma = "PaliGemma" in type(model.processor).__name__
                 for row, tokens in enumerate(() if paligemma else batch):
-                    ready[name][row, : len(tokens)] = torch.tensor(tokens.mask("image"), dtype=torch.long)
+                    kinds = tokens.mask("image") * (2 if getattr(tokens.picture, "frames", None) else 1)
+                    ready[name][row, : len(tokens)] = torch.tensor(kinds, dtype=torch.long)
     return moved(model, ready)
 
 

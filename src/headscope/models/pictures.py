@@ -1,6 +1,6 @@
-"""Pictures as a model of vision sees them, and which area of a picture each of its patches is.
+"""Pictures and videos as a model of vision sees them, alone or beside a text.
 
-The text beside a picture: which of its characters and words each token stands for.
+The text beside them: which of its characters and words each token stands for.
 """
 
 from __future__ import annotations
@@ -8,23 +8,39 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
+from functools import partial
 from inspect import signature
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from headscope.core.arrays import Arrays, Bools, Bytes, Floats, Ints
-from headscope.core.failures import reason
+from headscope.core.arrays import Arrays, Bytes
+from headscope.core.counts import plural
+from headscope.core.failures import reason, warn
 from headscope.core.grid import Grid
+from headscope.core.lazy import module
 from headscope.core.media import Picture, covering
-from headscope.core.pictures import picture_of
+from headscope.core.pictures import pictures_of
 from headscope.core.tokens import Tokens
 from headscope.core.types import AnyMapping
 from headscope.errors import InputError
 from headscope.models.encode import encode
 from headscope.models.perceiver import Perceiver
+from headscope.models.places import (
+    Seen,
+    Tile,
+    after_one_another,
+    both_sides,
+    frames_of,
+    frames_read,
+    pixels_of,
+    there,
+    tiles_of,
+    vision_config,
+    written,
+)
 
 
 def with_text(tokenizer: Any, tokens: Tokens, read: str, text: str) -> Tokens:
@@ -76,63 +92,132 @@ def with_text(tokenizer: Any, tokens: Tokens, read: str, text: str) -> Tokens:
 
 OF_PICTURES = (
     "pixel_values",
+    "pixel_values_videos",
     "hidden_states",
     "pixel_attention_mask",
     "spatial_shapes",
     "image_grid_thw",
+    "video_grid_thw",
     "image_sizes",
+    "batch_num_images",
 )
 """What is made of pictures. Beside a text, and where patches are a list, their first axis is not the batch."""
 
-_EDGE = 4  # values of a ramp so near to its ends may be of what was put around the picture
-
-Area = tuple[float, float, float, float]
-"""Left, top, right and bottom in a picture's pixels."""
-
 
 class Looked(NamedTuple):
-    """A picture as a module takes it.
+    """Pictures or a video as a module takes them.
 
     Attributes:
         inputs: what the module takes, of one row.
-        patches: the axis of the patches in the model's order, without what stands before them.
+        patches: the axis of the patches in the model's order, without what stands before them; of a picture that is
+            cut into tiles, and of several pictures that are looked at one by one, the first one's.
         tokens: of a model of text and pictures the axis of both, or of the text alone where these do not meet on one
             (CLIP); else None.
-        tiles: of a picture that is cut into several, the patches of each; `patches` are those of the first.
+        parts: the axes of what a model looks at one by one, by the name of the part: ``tile 1``, …
     """
 
     inputs: dict[str, Tensor]
     patches: Tokens
     tokens: Tokens | None
-    tiles: Sequence[Tokens]
+    parts: Mapping[str, Tokens]
 
 
 def looked(model: Perceiver, image: Any, text: str | None = None) -> Looked:
-    """What a model of vision, or of text and pictures, takes of a picture.
+    """What a model of vision, or of text and pictures, takes of pictures or of a video.
 
     Args:
         model: with an image processor.
-        image: as in `picture_of`.
-        text: of a model that reads both. Where it does not say where the picture stands, that is before it.
+        image: as in `pictures_of`.
+        text: of a model that reads both. Where it does not say where pictures stand, that is before it.
 
-    Raises `InputError` for a model without an image processor, and for one whose patches are no grid.
+    Raises `InputError` for a model without an image processor, for one whose patches are no grid, and for pictures
+    beside a video.
     """
     if model.image_processor is None:
         raise InputError(
             f"image: {model.name} has no image processor; give hs.load((module, processor)), or a folder with "
             "preprocessor_config.json"
         )
-    picture = picture_of(image)
-    given = None if text is None else _marked(model, text)
-    read = _processed(model, picture.pixels, given)
-    tiles = _tiles(model, picture, read, given)
+    seen = _seen(model, pictures_of(image))
+    if text is not None and image_id(model) is None and len(seen.pictures) != 1:
+        raise InputError(
+            f"image: {model.name} reads a text and one picture apart, found {len(seen.pictures)} pictures"
+        )
+    given = None if text is None else _marked(model, text, seen)
+    process = partial(_processed, model, given)
+    read = process([picture.pixels for picture in seen.pictures], [frame.pixels for frame in seen.frames])
+    tiles = tiles_of(model, seen, read, process)
+    patches, parts = _looked_at(model, seen, read, tiles)
     if given is None:
         inputs = _inputs(model, {name: read[name] for name in OF_PICTURES if name in read})
-        return Looked(inputs, tiles[0], None, tiles)
+        return Looked(inputs, patches, None, parts)
     inputs = _inputs(model, {name: value for name, value in read.items() if name != "labels"})
     assert text is not None
-    mixed = _mixed(model, read["input_ids"][0].astype(np.int64), tiles)
-    return Looked(inputs, tiles[0], with_text(model.tokenizer, mixed, given, text), tiles)
+    mixed = _mixed(model, read, seen, tiles)
+    return Looked(inputs, patches, with_text(model.tokenizer, mixed, given, text), parts)
+
+
+def _seen(model: Perceiver, media: Sequence[Picture]) -> Seen:
+    """Pictures or frames, of a model of videos alone as many frames as it reads, evenly."""
+    pictures = [picture for picture in media if picture.frames is None]
+    frames = frames_of(media)
+    reads = frames_read(model)
+    if pictures and (frames or reads):
+        raise InputError(
+            f"image: {model.name} reads videos, found a picture; give video="
+            if reads
+            else "video: expected no pictures beside it, found some; give one or the other"
+        )
+    if len(pictures) > 1:
+        pictures = [
+            replace(one, name=one.name or f"picture {number}") for number, one in enumerate(pictures, 1)
+        ]
+    if reads:
+        count = reads[0] or -(-len(frames) // reads[1]) * reads[1]
+        if count != len(frames):
+            warn(f"video: {model.name} reads {count} frames, found {len(frames)}; they are taken evenly", 3)
+        evenly: list[int] = np.linspace(0, len(frames) - 1, count).round().astype(int).tolist()
+        frames = [frames[at] for at in evenly]
+    elif frames and _reader(model, frames) is None:
+        raise InputError(
+            f"video: {model.name} has no video processor; give hs.load((module, processor)) with one (transformers' "
+            "need torchvision)"
+        )
+    return Seen(pictures, frames)
+
+
+def _reader(model: Perceiver, frames: Sequence[object]) -> Any:
+    """What reads pictures, or frames."""
+    if frames and not frames_read(model):
+        return getattr(model.processor, "video_processor", None)
+    return model.image_processor
+
+
+def _looked_at(
+    model: Perceiver, seen: Seen, read: Arrays, tiles: Sequence[Tile]
+) -> tuple[Tokens, dict[str, Tokens]]:
+    """The axis of a model's patches, and those of the parts that it looks at one by one."""
+    axes = [tile.patches for tile in tiles]
+    if "spatial_shapes" in read:  # row by row, then padding
+        axes = [_padded(axis, read["pixel_values"].shape[1]) for axis in axes]
+    elif pixels_of(read).ndim < 4 or frames_read(model):
+        patches, count = after_one_another(axes), len(axes[0])
+        way: Any = getattr(vision_config(model), "attention_type", "")
+        if way == "divided_space_time":
+            frames = (prefixed(axis, model, count + 1) for axis in axes)
+            return patches, {
+                "time": patches,
+                "space": after_one_another([axis for axis in frames if axis is not None]),
+            }
+        if way == "joint_space_time":
+            patches = patches.take(np.arange(len(patches)).reshape(-1, count).T.ravel())
+        pairs = {
+            "predictor": patches.take(np.repeat(np.arange(len(patches)), 2))
+        }  # V-JEPA 2: what is known and asked
+        return patches, pairs if hasattr(model.config, "pred_num_hidden_layers") else {}
+    return axes[0], {tile.label: axis for tile, axis in zip(tiles, axes, strict=True)} if len(
+        axes
+    ) > 1 else {}
 
 
 def rows_of(inputs: AnyMapping) -> int:
@@ -145,57 +230,54 @@ def rows_of(inputs: AnyMapping) -> int:
 def _inputs(model: Perceiver, read: Arrays) -> dict[str, Tensor]:
     """What a module takes of what a processor made, by the names that its forward pass has for it."""
     known = signature(model.module.forward).parameters
-    called = {"pixel_values": "hidden_states", "image_grid_thw": "grid_thw"} if "grid_thw" in known else {}
+    called: dict[str, str] = {}
+    if "grid_thw" in known:
+        called = dict.fromkeys(("pixel_values", "pixel_values_videos"), "hidden_states")
+        called |= dict.fromkeys(("image_grid_thw", "video_grid_thw"), "grid_thw")
+    elif "pixel_values_videos" in read and "pixel_values_videos" not in known:  # frames are pictures
+        frames = read["pixel_values_videos"]
+        read = {"pixel_values": frames.reshape(-1, *frames.shape[-3:])}
     inputs = {called.get(name, name): torch.as_tensor(value) for name, value in read.items()}
     pixels = inputs.get("pixel_values")
-    if pixels is not None and pixels.ndim == 5 and "input_ids" not in known:
-        inputs = {"pixel_values": pixels[0]}  # Idefics3's tower alone
+    if pixels is not None and pixels.ndim == 5 and "input_ids" not in known and not frames_read(model):
+        pixels = pixels.flatten(0, 1)[there(pixels)]  # Idefics3's tower alone
+        inputs = {"pixel_values": pixels}
     sides = both_sides(getattr(vision_config(model), "image_size", None))
     if "interpolate_pos_encoding" in known and pixels is not None and tuple(pixels.shape[-2:]) != sides:
         inputs["interpolate_pos_encoding"] = torch.ones(len(pixels), dtype=torch.bool)
     return inputs
 
 
-def both_sides(size: Any) -> tuple[int, int] | None:
-    """A height and a width, for which one number may stand; None for what is neither."""
-    if isinstance(size, Mapping):
-        named = cast("AnyMapping", size)
-        size = (named.get("height"), named.get("width"))
-    size = (size, size) if isinstance(size, int) else tuple(size or ())
-    pair = len(size) == 2 and all(isinstance(side, int) for side in size)
-    return cast("tuple[int, int]", size) if pair else None
-
-
-def vision_config(model: Perceiver) -> Any:
-    """The part of a model's configuration that is about pictures."""
-    config: Any = model.config
-    for name in ("vision_config", "encoder"):
-        part: Any = getattr(config, name, None)
-        if hasattr(part, "patch_size"):
-            return part
-    return config
-
-
-def _marked(model: Perceiver, text: str) -> str:
-    """A text that says where the picture stands, where the model reads both in one row."""
+def _marked(model: Perceiver, text: str, seen: Seen) -> str:
+    """A text that says where each picture, or the video, stands, where the model reads both in one row."""
     both = model.processor
     if both is None:
         raise InputError(
             f"image: {model.name} has no processor of texts and pictures; give hs.load((module, processor))"
         )
-    mark = getattr(both, "image_token", None)
-    if image_id(model) is None or (mark is not None and str(mark) in text):
+    mark = getattr(both, "video_token" if seen.frames else "image_token", None)
+    count = len(seen.pictures) or 1
+    marked = 0 if mark is None else text.count(str(mark))
+    if image_id(model) is None or marked == count:
         return text
+    if marked:
+        raise InputError(f"text: expected {mark} for each of {plural(count, 'picture')}, found {marked}")
     mark = "<image>" if mark is None else str(mark)
     vocabulary: Any = model.tokenizer.get_vocab()
-    if mark == "<|image_pad|>" and "<|vision_start|>" in vocabulary:  # as Qwen2-VL's chat template
-        return f"<|vision_start|>{mark}<|vision_end|>{text}"
-    return f"{mark}{text}" if "paligemma" in type(both).__name__.lower() else f"{mark}\n{text}"
+    if (
+        mark in ("<|image_pad|>", "<|video_pad|>") and "<|vision_start|>" in vocabulary
+    ):  # as Qwen2-VL's chat template
+        return f"<|vision_start|>{mark}<|vision_end|>" * count + text
+    return (mark if "paligemma" in type(both).__name__.lower() else f"{mark}\n") * count + text
 
 
 def image_id(model: Perceiver) -> int | None:
     """The id of a picture's tokens in a text; None where the model has none, as it reads the two apart."""
-    for name in ("image_token_id", "image_token_index"):
+    return _id(model, "image")
+
+
+def _id(model: Perceiver, of: str) -> int | None:
+    for name in (f"{of}_token_id", f"{of}_token_index"):
         for holder in (model.config, model.processor):
             number: Any = getattr(holder, name, None)
             if isinstance(number, int):
@@ -203,79 +285,28 @@ def image_id(model: Perceiver) -> int | None:
     return None
 
 
-def _processed(model: Perceiver, pixels: Bytes, text: str | None, **options: Any) -> dict[str, np.ndarray]:
-    """What the model's processor makes of a picture, and of the text beside it."""
-    processor = model.image_processor if text is None else model.processor
+def _processed(
+    model: Perceiver, text: str | None, pictures: Sequence[Bytes], frames: Sequence[Bytes], **options: Any
+) -> dict[str, np.ndarray]:
+    """What the model's processor makes of pictures or of a video's frames, and of the text beside them."""
+    of = "video" if frames else "image"
+    processor = _reader(model, frames) if text is None else model.processor
+    given: Any = [np.stack(frames)] if frames else list(pictures)
+    if frames and hasattr(_reader(model, frames), "sample_frames"):
+        options |= {"do_sample_frames": False}
+    elif frames:  # an image processor that reads videos (VideoMAE)
+        given = [list(frames)]
+    if type(model.processor).__name__ == "Idefics2Processor":  # it takes no arrays
+        given = [module("PIL.Image").fromarray(one) for one in given]
+    options |= {"input_data_format": "channels_last", "return_tensors": "np" if text is None else "pt"}
     try:
-        given = {"images": pixels, "return_tensors": "np"}
-        if text is not None:
-            given = {"text": [text], "images": [pixels], "return_tensors": "pt"}
-        read = processor(**given, input_data_format="channels_last", **options)
+        both = {"text": [text], f"{of}s": given}
+        read = processor(given, **options) if text is None else processor(**both, **options)
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"image: its processor {type(processor).__name__} cannot read it ({reason(error)})"
+            f"{of}: its processor {type(processor).__name__} cannot read it ({reason(error)})"
         ) from None
     return {name: np.asarray(value) for name, value in read.items()}
-
-
-def _tiles(model: Perceiver, picture: Picture, read: Arrays, text: str | None) -> list[Tokens]:
-    """The patches of each tile of a picture, mostly of one that is all of it, in the model's order."""
-    config = vision_config(model)
-    pixels, size = read["pixel_values"], picture.size
-    if "image_grid_thw" in read:
-        rows, columns = (int(side) for side in read["image_grid_thw"][0, 1:])
-        patches = Grid(rows, columns, picture=picture)
-        return [patches.take(_in_blocks(rows, columns, config, model.image_processor))]
-    if "spatial_shapes" in read:  # SigLIP 2: row by row, then padding
-        rows, columns = (int(side) for side in read["spatial_shapes"][0])
-        patches = Grid(rows, columns, picture=picture)
-        return [_padded(patches, pixels.shape[1])]
-    across = both_sides(getattr(config, "patch_size", None))
-    if pixels.ndim not in (4, 5) or across is None:
-        raise InputError(
-            f"image: {model.name} cuts a picture into no one grid of patches; headscope.capture with inputs "
-            f"({{'pixel_values': …}}) gives its maps"
-        )
-    height, width = pixels.shape[-2:]
-    # Swin pads what is no whole number of patches, others cut it off.
-    pads = any(hasattr(part, "maybe_pad") for part in model.module.modules())
-    rows, columns = (
-        -(-side // step) if pads else side // step for side, step in zip((height, width), across, strict=True)
-    )
-    ramp = _processed(model, _ramp(picture), text, do_rescale=False, do_normalize=False)["pixel_values"]
-    tiles: list[Tokens] = []
-    for tile in ramp.reshape(-1, *ramp.shape[-3:]):
-        left, top, right, bottom = _area(tile, size)
-        step = (right - left) / width * across[1], (bottom - top) / height * across[0]
-        area = (left, top, left + columns * step[0], top + rows * step[1])
-        tiles.append(_within(Grid(rows, columns, picture=picture, area=area), size))
-    if len(tiles) == 1:
-        return tiles
-    return [
-        replace(tokens, pieces=[f"tile{number + 1}:{piece}" for piece in tokens.pieces])
-        for number, tokens in enumerate(tiles)
-    ]
-
-
-def _within(patches: Tokens, size: tuple[int, int]) -> Tokens:
-    """Patches whose boxes end where the picture does; what is all beside it stands for none."""
-    assert patches.places is not None
-    places = np.clip(patches.places, 0, [np.inf, *size, *size])
-    places[(places[:, 1] >= places[:, 3]) | (places[:, 2] >= places[:, 4])] = np.nan
-    return replace(patches, places=places)
-
-
-def _in_blocks(rows: int, columns: int, config: Any, processor: Any) -> Ints:
-    """The order of patches that are given merge block by merge block (Qwen2-VL), and these, where the model attends in
-    windows, window by window (Qwen2.5-VL): places in a grid that is read row by row.
-    """
-    row, column = np.divmod(np.arange(rows * columns), columns)
-    merge = int(getattr(processor, "merge_size", None) or getattr(config, "spatial_merge_size", 1))
-    keys = [column, row, column // merge, row // merge]
-    if getattr(config, "fullatt_block_indexes", None) is not None:
-        side = config.window_size // config.patch_size  # in patches
-        keys += [column // side, row // side]
-    return np.lexsort(keys)
 
 
 def _padded(patches: Tokens, count: int) -> Tokens:
@@ -285,76 +316,24 @@ def _padded(patches: Tokens, count: int) -> Tokens:
     return special.longer(padding, -1, last=True)
 
 
-def _ramp(picture: Picture) -> Bytes:
-    """A picture whose red grows from left to right and whose green grows from top to bottom.
-
-    What comes out of a processor that it goes through says of each pixel where it was.
-    """
-    width, height = picture.size
-    ramp = np.full((height, width, 3), 255, np.uint8)
-    ramp[..., 0] = np.rint(255 * (np.arange(width) + 0.5) / width)
-    ramp[..., 1] = np.rint(255 * (np.arange(height) + 0.5) / height)[:, None]
-    return ramp
-
-
-def _area(tile: np.ndarray, size: tuple[int, int]) -> Area:
-    """Which part of a picture a tile shows, told from the ramp in it; beyond the picture where that has a margin."""
-    red, green, blue = tile.astype(np.float64)
-    shown = blue > 255 - _EDGE
-    for values, side in ((red, size[0]), (green, size[1])):
-        shown &= (values > _EDGE) & (values < 255 - _EDGE) if side > 1 else True
-    (left, right), (top, bottom) = (
-        _ends(values, shown, side, axis)
-        for axis, (values, side) in enumerate(((red, size[0]), (green, size[1])))
-    )
-    return left, top, right, bottom
-
-
-def _ends(values: np.ndarray, shown: Bools, size: int, axis: int) -> tuple[float, float]:
-    """Where the line through the values of a ramp begins and ends, in pixels of a picture that has `size` of them.
-
-    Args:
-        values: ``[row column]``.
-        shown: where they are of the picture.
-        axis: along which they grow: 0 for columns, 1 for rows.
-    """
-    count = np.maximum(shown.sum(axis), 1)
-    mean: Floats = np.where(shown, values, 0.0).sum(axis) / count
-    flat = 127.5 / size  # the value of the first pixel, which an enlarged picture keeps up to its edge
-    inside = (mean > max(_EDGE, flat + 1)) & (mean < 255 - max(_EDGE, flat + 1))
-    places = np.arange(len(mean)) + 0.5
-    if inside.sum() < 3 or size == 1:
-        return 0.0, float(size)
-    slope, start = np.polyfit(places[inside], mean[inside] / 255 * size, 1)
-    first, last = float(start), float(start + slope * len(mean))
-    near = 0.01 * size  # where all of a side is kept the fit is off by a fraction of a pixel
-    return (0.0 if abs(first) < near else first, float(size) if abs(last - size) < near else last)
-
-
-def _mixed(model: Perceiver, ids: Ints, tiles: Sequence[Tokens]) -> Tokens:
-    """The axis of a text with a picture in it: of the tokens that stand for the picture each has its area."""
+def _mixed(model: Perceiver, read: Arrays, seen: Seen, tiles: Sequence[Tile]) -> Tokens:
+    """The axis of a text with pictures or a video in it: of the tokens that stand for these each has its area."""
+    ids = read["input_ids"][0].astype(np.int64)
     tokens = model.from_ids(ids.tolist())
-    image = image_id(model)
-    if image is None:  # the two are read apart
+    if image_id(model) is None:  # the two are read apart
         return tokens
-    seen = ids == image
-    count = int(seen.sum())
-    rows, columns = (1 + max(places) for places in zip(*map(_place, tiles[0].pieces), strict=True))
-    side = next((side for side in range(1, 17) if count * side**2 == len(tiles) * rows * columns), None)
-    if side is None or rows % side or columns % side:
-        raise InputError(
-            f"image: {model.name} reads a picture of {len(tiles)} × {rows} × {columns} patches as {count} tokens, "
-            "which are no grid: of which areas they are is not known here"
-        )
-    cells = [merged(tile, rows // side, columns // side, (rows, columns)) for tile in tiles]
-    places = np.full((len(ids), 5), np.nan)
-    places[seen] = np.concatenate([cell.places for cell in cells if cell.places is not None])
+    image = np.isin(ids, [number for of in ("image", "video") if (number := _id(model, of)) is not None])
+    cells = written(model, seen, tiles, read, int(image.sum()))
     pieces = list(tokens.pieces)
-    names = [piece for cell in cells for piece in cell.pieces]
-    for place, name in zip(np.flatnonzero(seen).tolist(), names, strict=True):
-        pieces[place] = name
-    classes = {**tokens.classes, "image": seen, "question": ~seen & ~tokens.special}
-    return replace(tokens, pieces=pieces, media=tiles[0].media, places=places, classes=classes)
+    for place, piece in zip(np.flatnonzero(image).tolist(), cells.pieces, strict=True):
+        pieces[place] = piece
+    places = np.full((len(ids), 5), np.nan)
+    places[image] = cells.places
+    classes = {**tokens.classes, "image": image, "question": ~image & ~tokens.special}
+    for name, mask in cells.classes.items():
+        classes[name] = np.zeros(len(ids), np.bool_)
+        classes[name][image] = mask
+    return replace(tokens, pieces=pieces, media=cells.media, places=places, classes=classes)
 
 
 def _place(piece: str) -> tuple[int, int]:

@@ -10,6 +10,7 @@ import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
 from headscope.core.arrays import Bools, Floats, Ints
+from headscope.core.media import Picture, covering
 from headscope.core.tokens import Tokens
 from headscope.core.types import AnyDict, AnyMapping
 from headscope.measures.dataset import describe
@@ -112,11 +113,14 @@ def figures_of(seen: SeenPicture, grid: tuple[int, int]) -> tuple[Floats, Floats
 def contrast_of(tokens: Tokens, patches: Bools) -> Floats:
     """The standard deviation of brightness (0 to 255) within each patch, ``[token]``; 0 for what is none."""
     deviations = np.zeros(len(tokens))
-    if tokens.boxes is None or tokens.picture is None:
+    if tokens.boxes is None:
         return deviations
-    grey = tokens.picture.pixels.mean(-1)
-    down, across = grey.shape
+    greys = {
+        number: one.pixels.mean(-1) for number, one in enumerate(tokens.media) if isinstance(one, Picture)
+    }
     for place in np.flatnonzero(patches):
+        grey = greys[int(tokens.medium[place])]
+        down, across = grey.shape
         left, top, right, bottom = tokens.boxes[place]
         first = min(max(int(top), 0), down - 1), min(max(int(left), 0), across - 1)
         last = max(first[0] + 1, int(np.ceil(bottom))), max(first[1] + 1, int(np.ceil(right)))
@@ -141,11 +145,13 @@ def cells_of(tokens: Tokens, patches: Bools, grid: tuple[int, int]) -> Ints:
 
 
 def _relative(tokens: Tokens, patches: Bools) -> Floats:
-    """Where the middle of each patch is, across and down, from 0 to 1 of what the model sees, ``[patch 2]``."""
-    assert tokens.boxes is not None
-    boxes = tokens.boxes[patches]
-    start, end = boxes[:, :2].min(0), boxes[:, 2:].max(0)
-    return ((boxes[:, :2] + boxes[:, 2:]) / 2 - start) / (end - start)
+    """Where the middle of each patch is, across and down, from 0 to 1 of what the model sees of its picture, ``[patch
+    2]``.
+    """
+    assert tokens.places is not None
+    boxes, of = tokens.places[patches, 1:], tokens.medium[patches]
+    covered = covering(tokens.places[patches], of)[of, 1:]
+    return ((boxes[:, :2] + boxes[:, 2:]) / 2 - covered[:, :2]) / (covered[:, 2:] - covered[:, :2])
 
 
 def dataset(

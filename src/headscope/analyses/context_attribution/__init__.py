@@ -18,6 +18,7 @@ ANALYSIS = Analysis(
     named={
         **dict.fromkeys(("tools", "documents", "part", "audio", "anew", "delete", "subsets"), ""),
         "open_": "open",
+        "image": "image",
     },
     metavars={"than": "MODEL", "through": "K", "spans": "UNITS"},
     output=(

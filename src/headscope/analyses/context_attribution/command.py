@@ -27,7 +27,8 @@ def run(
     against: str | None = None,
     spans: str = "sentence",
     exact: Count | Literal["all"] = 5,
-    image: Path | None = None,
+    image: list[Path] | None = None,
+    video: Path | None = None,
     than: str | None = None,
     output: Path | None = None,
     **options: Any,
@@ -45,6 +46,7 @@ def run(
             commas, from the largest to the smallest.
         exact: how many of more than 20 spans are masked, or ``all``.
         image: a picture beside the prompt.
+        video: in its place a folder of frames, or a GIF.
         than: of a data set, another model beside it.
     """
     from headscope.analyses.context_attribution.run import context_attribution
@@ -54,7 +56,14 @@ def run(
     from headscope.corpora.prompts import prompts
 
     path, many = _file(prompt)
-    given: AnyDict = {**options, "answer": answer, "against": against, "image": image, "than": than}
+    given: AnyDict = {
+        **options,
+        "answer": answer,
+        "against": against,
+        "image": image,
+        "video": video,
+        "than": than,
+    }
     taken = signature(context_attribution if many else why).parameters
     for name, value in given.items():
         if value and name not in (*taken, "progress"):
@@ -89,7 +98,7 @@ def checks(
         prompt: what was typed.
         output: where the page goes.
         open_: open the page that -o wrote in a browser.
-        figures: of a data set also its figures over all prompts, as they are printed.
+        figures: of a data set also its figures over all, as printed.
     """
     if open_ and not _page(output):
         raise InputError(f"--open: expected -o FILE.html beside it, found {output or 'no -o'}")
@@ -160,7 +169,7 @@ def save_figures(result: Any, figures: Table) -> str:
 
     Args:
         result: of a data set.
-        figures: of a data set also its figures over all prompts, as they are printed.
+        figures: of a data set also its figures over all, as printed.
     """
     from headscope.analyses.context_attribution.statistics import table
     from headscope.measures.dataset import description, unseen, write_table

@@ -25,6 +25,7 @@ from headscope.attention.recording import recording
 from headscope.core.arrays import Bools, Floats
 from headscope.core.audio import Audio
 from headscope.core.heads import Head
+from headscope.core.pictures import with_video
 from headscope.core.types import AnyDict, AnyMapping
 from headscope.core.validation import Count, Number, Seed, validated
 from headscope.errors import InputError, RefusedError
@@ -53,6 +54,7 @@ def why(
     exact: Exact = 5,
     *,
     image: Any = None,
+    video: Any = None,
     audio: Audio | None = None,
     tools: Sequence[AnyMapping] | None = None,
     documents: Sequence[AnyMapping] | None = None,
@@ -104,7 +106,8 @@ def why(
             from the largest to the smallest, such as ``["document", "sentence"]``, which share one pass; or a list of
             your own: characters ``(start, end)``, texts of the prompt, boxes ``(left, top, right, bottom)`` or seconds.
         exact: how many spans are masked where there are more than 20; ``"all"`` for every one.
-        image: a picture, alone or beside the prompt, as in `headscope.capture`.
+        image: a picture, or several, alone or beside the prompt, as in `headscope.capture`.
+        video: a video in place of it, as in `headscope.capture`.
         audio: a sound, as in `headscope.capture`.
         tools: tools that a conversation's template writes.
         documents: documents that a conversation's template writes.
@@ -143,6 +146,7 @@ def why(
     (('span',), (2, 2, 5))
     """
     expect_text_alone(model)
+    image = with_video(image, video)
     asked = ask(
         model,
         prompt,

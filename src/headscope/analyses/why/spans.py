@@ -1,11 +1,11 @@
-"""Spans of a prompt: sentences, messages, documents, regions of a picture, or what the caller names, one in another."""
+"""Spans of a prompt: sentences, messages, documents, pictures and what is on them, or what the caller names."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Annotated, Any, Literal, NamedTuple, cast, get_args
 
 import numpy as np
@@ -14,6 +14,7 @@ from headscope.analyses.sentences.run import Unit as Split
 from headscope.analyses.sentences.run import split
 from headscope.core.arrays import Bools
 from headscope.core.link import Span
+from headscope.core.media import Picture
 from headscope.core.tokens import Tokens
 from headscope.core.validation import Expected
 from headscope.errors import InputError
@@ -31,6 +32,9 @@ Level = Literal[
     "word",
     "token",
     "image",
+    "picture",
+    "tile",
+    "frame",
     "sound",
 ]
 """What a prompt is cut into."""
@@ -39,12 +43,13 @@ Spans = Annotated[
     str | Sequence[Any],
     Expected(
         "a unit such as 'sentence', several from the largest to the smallest, or a list of spans: characters (start, "
-        "end), texts of the prompt, boxes (left, top, right, bottom) or seconds (from, to)"
+        "end), texts of the prompt, names such as 'picture 2', boxes (left, top, right, bottom), behind the picture or "
+        "from and to which frame, or seconds (from, to)"
     ),
 ]
 
 CELLS = 4
-"""A picture is cut into so many rows and columns of cells."""
+"""A picture is cut into so many rows and columns of cells; a video as a whole, over all its frames."""
 
 SECONDS = 1.0
 """A sound is cut into stretches of so many seconds."""
@@ -137,12 +142,10 @@ def cut(prompt: Prompt, spans: Spans, *, sinks: bool = False) -> list[Source]:
         raise InputError(f"spans: expected {_NAMES} or a list of spans, found {spans!r}")
     sources = list(_levels(prompt, cast("list[str]", given)) if levels else _named(prompt, given))
     if spans == "sentence":  # what has no sentences beside the text
-        sources += [
-            one
-            for level, axis in (("image", prompt.tokens.boxes), ("sound", prompt.tokens.times))
-            if axis is not None
-            for one in _levels(prompt, [level])
-        ]
+        shown = {_MEDIA.get(name.split()[0], "") for name in labels(prompt.tokens)} & {"picture", "frame"}
+        looks = [*shown] or (["image"] if prompt.tokens.boxes is not None else [])
+        hears = ["sound"] if prompt.tokens.times is not None else []
+        sources += [one for level in (*looks, *hears) for one in _levels(prompt, [level])]
     kept = np.ones(len(prompt.tokens), np.bool_)
     if sinks and len(kept):
         kept[0] = False
@@ -164,8 +167,8 @@ def _levels(prompt: Prompt, levels: Sequence[str]) -> Iterator[Source]:
     within: list[tuple[int, Stretch]] = [(-1, stretch) for stretch in _outermost(prompt, levels[0])]
     count = 0
     for level in levels:
-        if level in ("image", "sound"):
-            for one in _cells(prompt.tokens) if level == "image" else _stretches(prompt.tokens):
+        if level in _SEEN:
+            for one in _SEEN[level](prompt.tokens):
                 yield one
                 count += 1
             continue
@@ -222,26 +225,52 @@ def _source(prompt: Prompt, level: str, stretch: Stretch, parent: int = -1) -> S
     return Source(level, tokens, stretch.start, stretch.end, label, parent)
 
 
+def labels(tokens: Tokens) -> list[str]:
+    """The classes of tokens that are pictures, tiles or frames: ``picture 2``, ``frames 0–1``."""
+    return [name for name in tokens.classes if _LABEL.fullmatch(name)]
+
+
+_LABEL = re.compile(r"(picture|tile|frames?) \d+(–\d+| tile \d+)?")
+_MEDIA = {"picture": "picture", "frame": "frame", "frames": "frame"}
+
+
+def _labelled(level: str, tokens: Tokens) -> Iterator[Source]:
+    """Each picture, tile or frame."""
+    there = [name for name in labels(tokens) if re.findall("picture|tile|frame", name)[-1] == level]
+    if not there:
+        raise InputError(f"spans: expected a prompt with several {level}s for {level!r}, found none")
+    yield from (Source(level, tokens.classes[name], -1, -1, name) for name in there)
+
+
 def _cells(tokens: Tokens) -> Iterator[Source]:
-    if tokens.boxes is None or tokens.picture is None:
+    pictures = [one for one in tokens.media if isinstance(one, Picture)]
+    if not pictures:
         raise InputError("spans: expected a prompt with a picture for 'image', found none")
-    wide, high = tokens.picture.size
-    for row in range(CELLS):
-        for column in range(CELLS):
-            box = (
-                column * wide / CELLS,
-                row * high / CELLS,
-                (column + 1) * wide / CELLS,
-                (row + 1) * high / CELLS,
-            )
-            yield _region(tokens, box)
+    for number, picture in enumerate(pictures[:1] if pictures[0].frames else pictures, 1):
+        across, down = (side / CELLS for side in picture.size)
+        for row in range(CELLS):
+            for column in range(CELLS):
+                box = column * across, row * down, (column + 1) * across, (row + 1) * down
+                yield _region(tokens, (number, *box) if len(pictures) > 1 and not picture.frames else box)
 
 
-def _region(tokens: Tokens, box: Sequence[float]) -> Source:
+def _region(tokens: Tokens, edges: Sequence[float]) -> Source:
+    """What lies in a box on all pictures, on one that stands before its edges, or on frames from and to which."""
+    *of, left, top, right, bottom = edges
+    shown, named = tokens.on(Picture), ""
+    if len(of) == 1:
+        named, at = f"picture {of[0]:g}, ", int(of[0]) - 1
+        pictures = [number for number, one in enumerate(tokens.media) if isinstance(one, Picture)]
+        shown = tokens.medium == (pictures[at] if 0 <= at < len(pictures) else -2)
+    elif of:
+        named = f"frames {of[0]:g} to {of[1]:g}, "
+        frames = [getattr(one, "frames", None) or (0, 0) for one in tokens.media]
+        inside = [number for number, (first, after) in enumerate(frames) if first < of[1] and after > of[0]]
+        shown = np.isin(tokens.medium, inside)
     assert tokens.boxes is not None
     across, down = ((tokens.boxes[:, side] + tokens.boxes[:, side + 2]) / 2 for side in (0, 1))
-    inside = (across >= box[0]) & (across < box[2]) & (down >= box[1]) & (down < box[3])
-    return Source("image", inside, -1, -1, "box " + ", ".join(f"{edge:g}" for edge in box))
+    shown = shown & (across >= left) & (across < right) & (down >= top) & (down < bottom)
+    return Source("image", shown, -1, -1, f"{named}box {left:g}, {top:g}, {right:g}, {bottom:g}")
 
 
 def _stretches(tokens: Tokens) -> Iterator[Source]:
@@ -259,11 +288,22 @@ def _heard(tokens: Tokens, seconds: Sequence[float]) -> Source:
     return Source("sound", inside, -1, -1, f"{seconds[0]:g} to {seconds[1]:g} s")
 
 
+_SEEN: Mapping[str, Callable[[Tokens], Iterator[Source]]] = {
+    "image": _cells,
+    "sound": _stretches,
+    **{level: partial(_labelled, level) for level in ("picture", "tile", "frame")},
+}
+"""What is no text, and how it is cut."""
+
+
 def _named(prompt: Prompt, given: Sequence[Any]) -> Iterator[Source]:
     """The spans that a caller lists."""
     text, at = prompt.text, 0
     for place, one in enumerate(given):
         where = f"spans[{place}]"
+        if one in labels(prompt.tokens):
+            yield Source("given", prompt.tokens.classes[one], -1, -1, one)
+            continue
         if isinstance(one, str):
             start = text.find(one, at) if one else -1
             start = text.find(one) if start < 0 and one else start
@@ -275,7 +315,7 @@ def _named(prompt: Prompt, given: Sequence[Any]) -> Iterator[Source]:
         edges: Sequence[Any] = cast("Any", one) if isinstance(one, Sequence) else []
         if not edges or not all(isinstance(edge, int | float) for edge in edges[:2]):
             raise InputError(f"{where}: expected a text of the prompt or numbers, found {one!r:.60}")
-        if len(edges) == 4 and prompt.tokens.boxes is not None:
+        if len(edges) in (4, 5, 6) and prompt.tokens.boxes is not None:
             yield _region(prompt.tokens, edges)
         elif len(edges) == 2 and prompt.tokens.times is not None:
             yield _heard(prompt.tokens, edges)
