@@ -14,6 +14,7 @@ import pytest
 import torch
 
 import headscope as hs
+from headscope.attention.neurons import capture_with_neurons
 from headscope.attention.one import prepare, record
 from headscope.attention.parts import Parts, group, sides
 from headscope.attention.windows import placed
@@ -444,3 +445,19 @@ def test_pictures_and_a_video_are_typed(typed: Typed, tmp_path: Path) -> None:
     typed.refuses(
         "--image: expected no --video with it", "view", "-m", tmp_path / "mae", *shown, "--video", tmp_path
     )
+
+
+def test_gradients_and_neurons_of_each_picture_are_its_own() -> None:
+    """Those of a picture that is looked at alone; what another gives does not hang on it."""
+    model, (one, other) = watching("ViT"), noise(2)
+    slopes = hs.gradients(model, None, lambda output: output[0][1, 0, :3].sum(), image=[one, other])
+    alone = hs.gradients(model, None, lambda output: output[0][0, 0, :3].sum(), image=other)
+    _, both = capture_with_neurons(model, image=[one, other], values=True)
+    _, single = capture_with_neurons(model, image=other, values=True)
+    assert list(slopes) == list(both) == ["picture 1", "picture 2"]
+    for layer in (0, 1):
+        assert not slopes["picture 1"][layer].any()
+        np.testing.assert_allclose(slopes["picture 2"][layer], alone["self"][layer], atol=1e-6)
+        for name in ("q", "k", "v", "norms"):
+            mine, own = getattr(both["picture 2"], name)[layer], getattr(single["self"], name)[layer]
+            np.testing.assert_allclose(mine, own, atol=1e-5)

@@ -252,7 +252,7 @@ class Projections:
 
     def module(self, record: AttentionRecord) -> nn.Module | None:
         """The module that holds W_O; None where it was not found."""
-        return self._modules.get(id(record))
+        return self._modules.get(id(record.called[0]))
 
     def forget(self) -> None:
         """Let go of the calls so far."""
