@@ -11,9 +11,9 @@ import numpy as np
 
 from headscope.core import words as _words
 from headscope.core.arrays import AnyFloats, Bools
+from headscope.core.caches import held, pieces
 from headscope.core.counts import layers_by_heads
 from headscope.core.heads import AnyHead, Head
-from headscope.core.kinds import is_list_or_tuple, is_mapping
 from headscope.core.mapfile import write
 from headscope.core.tokens import Tokens
 from headscope.core.types import AnyDict, AnyMapping, AnyPath
@@ -83,17 +83,17 @@ class AttentionMaps:
             _check_layer(number, layer, len(self.query), len(self.key))
         if sink is not None and [row.shape for row in sink] != [layer.shape[:2] for layer in layers]:
             raise ShapeError("sink: expected one [head query] array a layer")
-        if not self.partial:
-            for position, (number, layer) in enumerate(zip(index, layers, strict=True)):
-                total = layer.sum(-1, dtype=np.float64) + (0.0 if sink is None else sink[position])
-                blind = False if self.visible is None else ~np.asarray(self.visible[position]).any(-1)
-                _check_rows(number, total + (blind & (total == 0)))
         visible = _changed(self.visible, lambda seen: _locked(np.asarray(seen, np.bool_)))
         if visible is not None:
             if len(visible) != len(layers):
                 raise ShapeError(f"visible, axis layer: expected {len(layers)}, found {len(visible)}")
             for number, layer, seen in zip(index, layers, visible, strict=True):
                 _check_visible(number, layer, seen)
+        if not self.partial:
+            for position, (number, layer) in enumerate(zip(index, layers, strict=True)):
+                total = layer.sum(-1, dtype=np.float64) + (0.0 if sink is None else sink[position])
+                blind = False if visible is None else ~visible[position].any(-1)
+                _check_rows(number, total + (blind & (total == 0)))
         signed = None if self.signed is None else tuple(_locked(layer) for layer in self.signed)
         if signed is not None and [one.shape for one in signed] != [layer.shape for layer in layers]:
             raise ShapeError("signed: expected one [head query key] array a layer, as the weights are")
@@ -235,27 +235,32 @@ class AttentionMaps:
 @validated
 def wrap(
     weights: Any,
-    tokens: Tokens | Sequence[str],
+    tokens: Tokens | Sequence[str] | None = None,
     key_tokens: Tokens | Sequence[str] | None = None,
     *,
     kind: Kind = "self",
     causal: bool | None = None,
     partial: bool = False,
     visible: Sequence[Any] | Bools | None = None,
+    batch: Number | None = None,
 ) -> AttentionMaps:
-    """Maps that you already have, as `AttentionMaps`.
+    """Maps that you or another tool already have, as `AttentionMaps`.
 
     Args:
-        weights: ``[layer head query key]``, or a list of layers, each ``[head query key]`` or ``[1 head query key]``
-            (what a model returns as ``outputs.attentions``); numpy arrays or torch tensors of any float type. They are
-            copied: what becomes of them later does not change the maps.
-        tokens: one string a query (and key), or a `Tokens`.
+        weights: ``[layer head query key]``, or a list of layers, each ``[head query key]`` or ``[batch head query
+            key]`` (what a model returns as ``outputs.attentions``); numpy arrays or torch tensors of any float type.
+            Also what a model's ``generate`` returns (steps of layers), a TransformerLens ``ActivationCache``, values
+            that nnsight saved, what vit-pytorch's ``Recorder`` returns, and any mapping whose names have the number of
+            a layer (timm's ``AttentionExtract``). They are copied: what becomes of them later does not change the maps.
+        tokens: one string a query (and key), or a `Tokens`; by default those of an ``ActivationCache`` whose model has
+            a tokenizer. Of ``generate`` the last token, which never looked, may be among them; it is left out.
         key_tokens: the keys' tokens where they differ (cross-attention).
         kind: ``self``, ``cross`` or ``encoder``.
         causal: whether a token sees only what stands before it; by default the zeros of the weights say so.
         partial: allow rows that do not sum to 1.
         visible: which keys each query can see, for models with windows: ``[query key]`` for all layers, or a list with
             ``[query key]`` or ``[head query key]`` for each. By default all of them, or what is `causal`.
+        batch: which input of a batch of several.
 
     Raises:
         ShapeError: the shape or the values are not attention maps; the message names the axis.
@@ -266,16 +271,18 @@ def wrap(
     >>> maps["L0H1"].shape
     (3, 3)
     """
-    query = Tokens.of(tokens)
+    query = Tokens.of(pieces(weights, batch) if tokens is None else tokens)
+    layers, index, by_steps = held(weights, batch)
+    if by_steps and len(query) == layers[0].shape[1] + 1:
+        query = query.take(slice(-1))
     key = query if key_tokens is None else Tokens.of(key_tokens)
-    layers = _layers(weights)
     if causal is None:
         square = all(layer.ndim == 3 and layer.shape[1] == layer.shape[2] > 1 for layer in layers)
         causal = kind == "self" and square and not any(np.triu(layer, 1).any() for layer in layers)
     if visible is not None and len(visible) and np.ndim(visible[0]) == 1:
         visible = [visible] * len(layers)
     seen = _changed(visible, lambda mask: np.array(mask, np.bool_))
-    return AttentionMaps(layers, query, key, kind, causal, partial=partial, visible=seen)
+    return AttentionMaps(layers, query, key, kind, causal, index=index, partial=partial, visible=seen)
 
 
 def _kept(axis: str, keep: Bools | slice, count: int) -> Bools | slice:
@@ -290,57 +297,6 @@ def _locked(array: Any) -> Any:
     view = np.asarray(array).view()
     view.setflags(write=False)
     return view
-
-
-def _layers(weights: Any) -> list[AnyFloats]:
-    if hasattr(weights, "attentions") or is_mapping(weights):
-        kind = type(weights).__name__
-        raise InputError(f"weights: expected arrays, found {kind}; pass outputs.attentions")
-    if is_list_or_tuple(weights):
-        if not weights:
-            raise ShapeError(
-                "axis layer: expected at least one layer, found (); pass outputs.attentions of a model called with "
-                'output_attentions=True and attn_implementation="eager"'
-            )
-        return [_layer(number, _array(layer, f"layer {number}")) for number, layer in enumerate(weights)]
-    array = _array(weights, "weights")
-    if array.ndim == 5 and array.shape[1] == 1:
-        array = array[:, 0]
-    if array.ndim != 4:
-        raise ShapeError(f"expected 4 axes [layer head query key], found {array.ndim}: {array.shape}")
-    return list(array)
-
-
-def _layer(number: int, array: AnyFloats) -> AnyFloats:
-    if array.ndim == 4:
-        if array.shape[0] != 1:
-            raise ShapeError(
-                f"layer {number}, axis batch: expected 1, found {array.shape[0]}; pass one input, layer[i]"
-            )
-        array = array[0]
-    if array.ndim != 3:
-        raise ShapeError(
-            f"layer {number}: expected axes [head query key] or [1 head query key], found {array.shape}"
-        )
-    return array
-
-
-def _array(value: Any, name: str) -> AnyFloats:
-    if value is None:
-        raise ShapeError(
-            f'{name}: expected an array, found None; load the model with attn_implementation="eager"'
-        )
-    if hasattr(value, "detach"):  # a torch tensor; bfloat16 has no numpy twin
-        value = value.detach().cpu()
-        value = (
-            value.numpy() if str(value.dtype) in ("torch.float32", "torch.float64") else value.float().numpy()
-        )
-    array = np.array(value)
-    if array.dtype == np.float16:
-        array = array.astype(np.float32)
-    if not np.issubdtype(array.dtype, np.floating):
-        raise ShapeError(f"{name}: expected an array of floats, found {array.dtype}")
-    return array
 
 
 def _check_layer(number: int, layer: AnyFloats, queries: int, keys: int) -> None:
