@@ -461,3 +461,13 @@ def test_gradients_and_neurons_of_each_picture_are_its_own() -> None:
         for name in ("q", "k", "v", "norms"):
             mine, own = getattr(both["picture 2"], name)[layer], getattr(single["self"], name)[layer]
             np.testing.assert_allclose(mine, own, atol=1e-5)
+
+
+def test_a_black_frame_is_no_padding() -> None:
+    """Nor is it where nothing is normalised, so that it is all 0, as the tiles are that fill up a batch."""
+    module, processor = made(VIDEOS["LLaVA-OneVision"])
+    processor.video_processor.pictures.do_normalize = False
+    maps = parts_of(
+        hs.load((module, processor)), "What?", Video([np.zeros((90, 120, 3), np.uint8), *noise(2, (120, 90))])
+    )
+    assert list(maps) == ["frame 0", "frame 1", "frame 2", "language"]

@@ -259,7 +259,7 @@ def _tiles(
 ) -> list[AttentionRecord]:
     """A call for all tiles of a picture, told as one a tile; where latents look at these (Idefics2), apart."""
     pixels, (count, _, queries, keys) = pixels_of(inputs), record.shape
-    if rows != 1 or count == 1 or pixels is None or count != len(there(pixels)):
+    if rows != 1 or count == 1 or pixels is None or count not in (len(there(pixels)), len(names)):
         return [record]
     names = names if len(names) == count else [f"tile {number + 1}" for number in range(count)]
     return [

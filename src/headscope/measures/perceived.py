@@ -171,12 +171,12 @@ def _times(tokens: Tokens, queries: Ints) -> tuple[Floats, Bools]:
 
 @pair_measure(
     "distance_frames",
-    "Mean distance in time between a patch of a video and what it looks at, weighted by attention.",
+    "Mean distance in time between a video's patch and what it looks at, weighted by attention.",
     title="distance in time",
     units="frames",
     among=lambda tokens, queries: _times(tokens, queries)[1],
     needs=_PATCH,
-    source="as Vig & Belinkov 2019, mean distance of attention",
+    source="as Vig & Belinkov 2019",
     keys=("vig2019structure",),
 )
 def distance_frames(tokens: Tokens, queries: Ints) -> np.ndarray:
@@ -191,7 +191,7 @@ def distance_frames(tokens: Tokens, queries: Ints) -> np.ndarray:
 
 @pair_measure(
     "other_picture",
-    "Mean share of a patch's attention that goes to other pictures or frames, over the patches that see one.",
+    "Mean share of a patch's attention that goes to other pictures or frames.",
     title="other pictures",
     needs=_PATCH,
 )

@@ -23,6 +23,7 @@ from headscope.models.perceiver import Perceiver
 _EDGE = 4  # values of a ramp so near to its ends may be of what was put around the picture
 _BLUES = 32  # so many ramps, each of its own blue, go through a processor together
 _SIDES = range(1, 17)  # of the patches that a token merges
+_GRIDS = ("image_grid_thw", "video_grid_thw", "spatial_shapes")  # Qwen's, SigLIP 2's
 
 Area = tuple[float, float, float, float]
 """Left, top, right and bottom in a picture's pixels."""
@@ -157,26 +158,16 @@ def tiles_of(model: Perceiver, seen: Seen, read: Arrays, process: Process) -> li
     Raises `InputError` for a model whose patches are no grids.
     """
     config = vision_config(model)
-    grids = read.get("image_grid_thw", read.get("video_grid_thw"))
+    grids = next((read[name] for name in _GRIDS if name in read), None)
     if grids is not None:
-        shapes = [(int(rows), int(columns)) for times, rows, columns in grids for _ in range(int(times))]
-        merge = int(
-            getattr(model.image_processor, "merge_size", None) or getattr(config, "spatial_merge_size", 1)
-        )
+        shapes = [(int(n), int(m)) for *times, n, m in grids for _ in range(int(times[0]) if times else 1)]
         media = steps(seen.frames, -(-len(seen.frames) // len(shapes))) if seen.frames else seen.pictures
-        return labelled(
-            [
-                _all_of(picture, *shape, _in_blocks(*shape, merge, config))
-                for picture, shape in zip(media, shapes, strict=True)
-            ]
-        )
-    if "spatial_shapes" in read:  # SigLIP 2
-        return labelled(
-            [
-                _all_of(picture, int(rows), int(columns))
-                for picture, (rows, columns) in zip(seen.pictures, read["spatial_shapes"], strict=True)
-            ]
-        )
+        merge = getattr(model.image_processor, "merge_size", None) or getattr(config, "spatial_merge_size", 0)
+        tiles: list[Tile] = [
+            Tile(picture, *shape, (0.0, 0.0, *picture.size), order=_in_blocks(*shape, int(merge), config))
+            for picture, shape in zip(media, shapes, strict=True)
+        ]
+        return labelled(tiles)
     pixels = pixels_of(read)
     deep: Any = getattr(config, "tubelet_size", None)
     across = both_sides(
@@ -191,8 +182,9 @@ def tiles_of(model: Perceiver, seen: Seen, read: Arrays, process: Process) -> li
     # Swin pads what is no whole number of patches, others cut it off.
     pads = any(hasattr(part, "maybe_pad") for part in model.module.modules())
     rows, columns = ((size + across - 1) // across if pads else size // across).tolist()
-    tiles: list[Tile] = []
-    for picture, area in _shown(model, seen, there(pixels), process):
+    tiles = []
+    real = there(pixels) if seen.pictures else np.arange(len(_rows(read)))
+    for picture, area in _shown(model, seen, real, process):
         if area is not None:
             first, last = np.array(area[:2]), np.array(area[2:])
             reach = (last - first) / size[::-1] * across[::-1] * [columns, rows]
@@ -247,11 +239,6 @@ def labelled(tiles: Sequence[Tile]) -> list[Tile]:
     return made
 
 
-def _all_of(picture: Picture, rows: int, columns: int, order: Ints | None = None) -> Tile:
-    wide, high = picture.size
-    return Tile(picture, rows, columns, (0.0, 0.0, wide, high), order=order)
-
-
 def _shown(
     model: Perceiver, seen: Seen, tiles: Ints, process: Process
 ) -> Iterator[tuple[Picture, Area | None]]:
@@ -288,10 +275,12 @@ def _rows(read: Arrays) -> Floats:
     return pixels.reshape(-1, *pixels.shape[-3:])
 
 
-def _in_blocks(rows: int, columns: int, merge: int, config: Any) -> Ints:
+def _in_blocks(rows: int, columns: int, merge: int, config: Any) -> Ints | None:
     """The order of patches that are given merge block by merge block (Qwen2-VL), and these, where the model attends in
-    windows, window by window (Qwen2.5-VL): places in a grid that is read row by row.
+    windows, window by window (Qwen2.5-VL): places in a grid that is read row by row. None where nothing is merged.
     """
+    if not merge:
+        return None
     row, column = np.divmod(np.arange(rows * columns), columns)
     keys = [column, row, column // merge, row // merge]
     if getattr(config, "fullatt_block_indexes", None) is not None:
