@@ -71,6 +71,42 @@ def padded_swin() -> Made:
     return hub.SwinModel(settings), _square(18)
 
 
+STAGES: dict[str, Any] = {
+    "hidden_sizes": [8, 16, 16, 16],
+    "depths": [1, 1, 1, 1],
+    "num_attention_heads": [1, 2, 2, 2],
+}
+
+
+def _staged(kind: str, **more: Any) -> Made:
+    """Four stages of 16 × 16 to 2 × 2 cells for 64 pixels, all with keys of 2 × 2 cells."""
+    settings = getattr(hub, f"{kind}Config")(**STAGES, **more)
+    return getattr(hub, f"{kind}Model")(settings), _square(64)
+
+
+def _mobilevit() -> Made:
+    """Stages of 8 × 8, 4 × 4 and 2 × 2 cells for 64 pixels, four sets in each."""
+    settings = hub.MobileViTConfig(
+        image_size=64,
+        hidden_sizes=[16, 20, 24],
+        neck_hidden_sizes=[4, 4, 8, 8, 12, 12, 16],
+        num_attention_heads=2,
+    )
+    return hub.MobileViTModel(settings), _square(64)
+
+
+def _hiera() -> Made:
+    """Stages of 16 × 16, 8 × 8, 4 × 4 and 2 × 2 cells for 64 pixels; in the first two, windows of a quarter."""
+    settings = hub.HieraConfig(image_size=[64, 64], embed_dim=8, depths=[1, 2, 2, 1], num_heads=[1, 2, 4, 8])
+    return hub.HieraModel(settings), _square(64)
+
+
+def _cvt() -> Made:
+    """Stages of 16 × 16, 8 × 8 and 4 × 4 cells for 64 pixels, each with half as many keys down and across."""
+    settings = hub.CvtConfig(embed_dim=[8, 16, 16], num_heads=[1, 2, 2], depth=[1, 2, 3])
+    return hub.CvtModel(settings), _square(64)
+
+
 def _donut() -> Made:
     tokenizer = tokenizer_of()
     encoder = hub.DonutSwinConfig(
@@ -309,6 +345,17 @@ MORE: dict[str, Callable[[], Made]] = {
 }
 """Families that work, too."""
 
+STAGED: dict[str, Callable[[], Made]] = {
+    "MobileViT": _mobilevit,
+    "Hiera": _hiera,
+    "PVT": lambda: _staged("Pvt", image_size=64),
+    "PVT v2": lambda: _staged("PvtV2", image_size=64),
+    "SegFormer": lambda: _staged("Segformer"),
+    "GLPN": lambda: _staged("GLPN"),
+    "CvT": _cvt,
+}
+"""Families whose stages are grids of several sizes, of which some have fewer keys than queries."""
+
 READS = (
     "Qwen2-VL", "LLaVA", "PaliGemma", "CLIP", "Qwen2.5-VL", "Qwen3-VL", "Gemma 3", "Idefics3",
     "InternVL",
@@ -338,8 +385,8 @@ def made(make: Callable[[], Made]) -> Made:
 
 @cache
 def vision(family: str) -> Model:
-    """A small model of a family of `TEN` or `MORE`."""
-    return hs.load(made({**TEN, **MORE}[family]))
+    """A small model of a family of `TEN`, `MORE` or `STAGED`."""
+    return hs.load(made({**TEN, **MORE, **STAGED}[family]))
 
 
 def beside(family: str) -> dict[str, str]:

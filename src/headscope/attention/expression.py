@@ -92,13 +92,36 @@ def _same_dimension(dim: int, old: Sequence[int], new: Sequence[int]) -> int | N
     return None
 
 
-def normal(tensor: Tensor, lead: tuple[int, ...], size: tuple[int, int]) -> Tensor:
-    """``[*lead, a, b]``, or what broadcasts to it, as ``[batch head a b]`` where `size` is (batch, heads)."""
-    if lead == size:
+class HeadAxis(NamedTuple):
+    """How many heads there are, and which lead dimension they are; None: the last, or a part of it."""
+
+    heads: int
+    at: int | None = None
+
+    def size(self, lead: Sequence[int]) -> tuple[int, int]:
+        """(batch, heads)."""
+        return prod(lead) // self.heads, self.heads
+
+
+def normal(tensor: Tensor, lead: tuple[int, ...], heads: HeadAxis) -> Tensor:
+    """``[*lead, a, b]``, or what broadcasts to it, as ``[batch head a b]``."""
+    size = heads.size(lead)
+    if heads.at is None and lead == size:
         return tensor
     if all(n == 1 for n in tensor.shape[:-2]):
         return tensor.reshape(1, 1, *tensor.shape[-2:])
-    return tensor.expand(*lead, *tensor.shape[-2:]).reshape(*size, *tensor.shape[-2:])
+    full = tensor.expand(*lead, *tensor.shape[-2:])
+    if heads.at is not None:
+        full = full.movedim(heads.at, -3)
+    return full.reshape(*size, *tensor.shape[-2:])
+
+
+def restored(tensor: Tensor, lead: Sequence[int], heads: HeadAxis) -> Tensor:
+    """``[batch head a b]`` as ``[*lead, a, b]``: the way back from `normal`."""
+    if heads.at is None:
+        return tensor.reshape(*lead, *tensor.shape[-2:])
+    others = [*lead[: heads.at], *lead[heads.at + 1 :]]
+    return tensor.reshape(*others, heads.heads, *tensor.shape[-2:]).movedim(-3, heads.at)
 
 
 def hides(value: object) -> bool:
@@ -278,45 +301,45 @@ class ScoreExpression:
         """The scores after putting `sinks` (laid out as the scores, one key) behind the last key."""
         return replace(self, sinks=self.layout.canonical(sinks)) if self.sinks is None else self.lost()
 
-    def fields(self, heads: int, logits: Tensor) -> Fields:
-        """What the record says, with `heads` heads.
+    def fields(self, heads: HeadAxis, logits: Tensor) -> Fields:
+        """What the record says, with these heads.
 
         `logits` is what softmax was taken of; it may be empty where the expression is `certain`. Where it was
         not `followed`, the bias is what is left of the logits besides the product.
         """
         lead = self.layout.lead
-        size = (prod(lead) // heads, heads)
+        size = heads.size(lead)
         lowest = torch.finfo(logits.dtype).min
-        q = normal(self.q, lead, size).expand(*size, -1, -1)
-        k = normal(self.k, lead, size)
+        q = normal(self.q, lead, heads).expand(*size, -1, -1)
+        k = normal(self.k, lead, heads)
         k = k.expand(size[0], -1, -1, -1)
         scaling = self.scale * (self.cap or 1.0)
-        hidden = [normal(where, lead, size) for where in self.hidden]
+        hidden = [normal(where, lead, heads) for where in self.hidden]
         bias, after, exact = list[Tensor](), list[Tensor](), True
         matters = self.cap is not None or self.sinks is not None  # what all keys share still counts
         for term, factor in self.terms:
-            value, hides = _split(normal(term, lead, size), factor)
+            value, hides = _split(normal(term, lead, heads), factor)
             if hides is not None:
                 hidden.append(hides)
                 exact = exact and self.cap is None
             if value is not None and (matters or value.shape[-1] == k.shape[-2]):
                 bias.append(value * (self.cap or 1.0))
         for term, factor in self.after:
-            value, hides = _split(normal(term, lead, size), factor)
+            value, hides = _split(normal(term, lead, heads), factor)
             hidden += [] if hides is None else [hides]
             after += [] if value is None else [value]
         unseen = reduce(torch.logical_or, hidden) if hidden else None
         mask = reduce(torch.add, after) if after else None
         for where in self.zeroed:
-            zeroed = normal(where, lead, size)
+            zeroed = normal(where, lead, heads)
             exact = exact and unseen is not None and not bool((zeroed & ~unseen).any())
         sinks, one_per_head = None, True
         if self.sinks is not None:
-            given = normal(self.sinks, lead, size).expand(*size, -1, 1)
+            given = normal(self.sinks, lead, heads).expand(*size, -1, 1)
             sinks = given[0, :, 0, 0]
             one_per_head = bool((given == sinks[:, None, None]).all())
         if not self.followed or not exact or not one_per_head:
-            seen = normal(self.layout.canonical(logits), lead, size)[..., : k.shape[-2]]
+            seen = normal(self.layout.canonical(logits), lead, heads)[..., : k.shape[-2]]
             unseen = seen <= HIDES
             rest = seen - scaling * (q @ k.transpose(-1, -2))
             mask = torch.zeros_like(seen).masked_fill(unseen, lowest) if bool(unseen.any()) else None

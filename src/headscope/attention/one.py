@@ -456,7 +456,7 @@ def assembled(
         (query, keep_query), (key, keep_key) = sides(model, name, calls, row, ready, axes)
         expect_hidden(model, calls, row, keep_query, keep_key)
         if name.startswith("stage "):  # a decoder looks at the last one
-            axes = {**axes, "encoder": key}
+            axes = {**axes, "encoder": query}
         if (size := expected_bytes(calls)) > LARGEST:
             warn(
                 f"{name}: the maps of its {len(key):,} positions would take {size / 1e9:,.0f} GB, so it is left out; "

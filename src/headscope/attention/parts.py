@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from headscope.attention.record import IMPLICIT, AttentionRecord
+from headscope.attention.record import IMPLICIT, AttentionRecord, GridCells
 from headscope.attention.recording import edits
-from headscope.attention.windows import Placed, tile_names
+from headscope.attention.windows import tile_names
 from headscope.core.arrays import AnyFloats, Bools, Floats, Ints
-from headscope.core.grid import Frames
+from headscope.core.grid import Frames, Grid
 from headscope.core.maps import DUST, AttentionMaps, Kind
 from headscope.core.tokens import Tokens
 from headscope.errors import InputError, RefusedError
 from headscope.models.encode import of_ids
 from headscope.models.model import Model
 from headscope.models.perceive import of_tower
-from headscope.models.pictures import merged, prefixed
+from headscope.models.pictures import prefixed
+from headscope.models.places import Tile
 from headscope.models.within import virtual_tokens
 
 
@@ -60,24 +61,7 @@ def group(records: Sequence[AttentionRecord]) -> dict[str, list[AttentionRecord]
             )
         parts.setdefault(part, []).append(record)
     parts = {name: sorted(calls, key=lambda call: (call.step, call.layer)) for name, calls in parts.items()}
-    return _stages(parts["self"]) or parts if [*parts] == ["self"] else parts
-
-
-def _stages(calls: Sequence[AttentionRecord]) -> dict[str, list[AttentionRecord]] | None:
-    """The stages of a pyramid (SegFormer, PVT): fewer queries in each, of as many keys; None for others."""
-    runs: list[list[AttentionRecord]] = []
-    for call in calls:
-        if not runs or call.shape[2:] != runs[-1][0].shape[2:]:
-            runs.append([])
-        runs[-1].append(call)
-    queries = [run[0].shape[2] for run in runs]
-    if (
-        len(runs) == 1
-        or any(call.step for call in calls)
-        or any(after >= before for before, after in itertools.pairwise(queries))
-    ):
-        return None
-    return {f"stage {number + 1}": run for number, run in enumerate(runs)}
+    return parts
 
 
 def _names(kinds: Mapping[str, Kind]) -> dict[str, str]:
@@ -241,14 +225,29 @@ def sides(
 ) -> list[tuple[Tokens, Bools | slice]]:
     """The query's and the key's tokens of one part and one row, and which positions of each are no padding."""
     first = records[0]
-    if isinstance(first, Placed) and first.cells is not None:
-        stage = merged(axes.get("patches"), *first.cells)
-        return [(stage, slice(None))] * 2
+    if first.cells is not None:
+        return [(on_grid(cells, axes.get("patches")), slice(None)) for cells in first.cells]
     _, _, queries, keys = first.shape
     part = "self" if part == IMPLICIT else part
     named = (("decoder", queries), ("encoder", keys)) if part == "cross" else ((part, queries), (part, keys))
     looks = of_tower(first.module)
     return [_axis(model, side, looks, count, row, ready, axes) for side, count in named]
+
+
+def on_grid(cells: GridCells, patches: Tokens | None) -> Tokens:
+    """The axis of the cells of a grid; of a picture whose patches are known, each with its area of it."""
+    axis = Grid(cells.rows, cells.columns)
+    if patches is not None and patches.picture is not None and patches.boxes is not None:
+        first, last = np.nanmin(patches.boxes[:, :2], 0), np.nanmax(patches.boxes[:, 2:], 0)
+        step = (last - first) / cells.of[::-1]  # pixels of the picture for one that the model takes
+        first = first + step * cells.moved[::-1]
+        last = first + step * cells.side[::-1] * (cells.columns, cells.rows)
+        tile = Tile(patches.picture, cells.rows, cells.columns, (*first.tolist(), *last.tolist()))
+        axis = tile.cells(cells.rows, cells.columns)
+    if not cells.before:
+        return axis
+    axis = replace(axis, special_mask=np.zeros(len(axis), np.bool_)).longer(["[CLS]"], -1)
+    return axis.with_classes(cls=axis.special)
 
 
 def _axis(

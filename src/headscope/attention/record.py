@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -16,6 +16,25 @@ Route = Literal["interface", "trace"]
 
 IMPLICIT = "implicit"
 """What the part of implicit maps is called."""
+
+
+class GridCells(NamedTuple):
+    """The grid of a picture that an axis is, row by row.
+
+    Attributes:
+        rows, columns: how many cells it has.
+        side: of a cell, in pixels of what the model takes.
+        moved: by how many of these the cells stand further down and across.
+        of: how many of these the picture has, down and across.
+        before: how many tokens stand before the cells.
+    """
+
+    rows: int
+    columns: int
+    side: tuple[float, float]
+    moved: tuple[float, float]
+    of: tuple[int, int]
+    before: int = 0
 
 
 @dataclass(eq=False)
@@ -52,6 +71,9 @@ class AttentionRecord:
             for a mixer that is no attention (`headscope.attention.implicit`).
         signed: its implicit map M ``[batch head query key]``; `given` are the shares of each row's Σ \\|M\\|, and q and
             k are empty.
+        moved: by how many pixels of a picture queries and keys, down and across, stand off the middles of equal cells
+            (`headscope.attention.convolutions`).
+        cells: the grids that queries and keys are; None for other axes.
     """
 
     module: str
@@ -75,6 +97,8 @@ class AttentionRecord:
     output: Tensor | None = None
     area: str = ""
     signed: Tensor | None = None
+    moved: tuple[tuple[float, float], tuple[float, float]] = ((0.0, 0.0), (0.0, 0.0))
+    cells: tuple[GridCells, GridCells] | None = None
 
     @property
     def called(self) -> Sequence[AttentionRecord]:

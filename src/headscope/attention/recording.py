@@ -11,6 +11,7 @@ from typing import Any, cast
 from torch import Tensor, nn
 from transformers.cache_utils import Cache
 
+from headscope.attention.convolutions import Middles
 from headscope.attention.interface import supports, through_interface
 from headscope.attention.record import Hook, Route
 from headscope.attention.scope import Borrowed, Scope, before_forward
@@ -25,6 +26,8 @@ read: Scope[Mapping[str, Tensor]] = Scope("headscope_read")
 """What a module takes as it runs: its masks say which positions are padding."""
 
 _training = Borrowed("training", lambda module: False)
+_nested = Borrowed("use_nested_tensor", lambda module: False)
+"""PyTorch's encoder packs what is not padding, and fills the rest of its output with zeros, as no other way does."""
 _stance = Borrowed("_stance", lambda compiler: compiler.DynamoStance("force_eager"))
 """What torch.compiler.set_stance sets, which would have to be ended in the order in which it was begun."""
 
@@ -48,9 +51,15 @@ def recording(model: nn.Module, hook: Hook, *, fused: bool = False) -> Generator
         fused: let a model on the interface run its fused kernel: its records have no `given` weights, and memory
             stays linear in length. A traced model runs as it is.
     """
-    way = through_interface(model, hook, fused=fused) if route(model) == "interface" else traced(model, hook)
-    with evaluating(model), way:
-        yield
+    with evaluating(model), Hooks() as hooks:
+        hook = Middles(model, hook).watch(hooks.before)
+        way = (
+            through_interface(model, hook, fused=fused)
+            if route(model) == "interface"
+            else traced(model, hook)
+        )
+        with way:
+            yield
 
 
 def afresh(args: tuple[Any, ...], kwargs: AnyMapping) -> tuple[tuple[Any, ...], AnyDict]:
@@ -128,6 +137,7 @@ def evaluating(model: nn.Module) -> Generator[None]:
     compiler, modules = sys.modules.get("torch._dynamo.eval_frame"), list(model.modules())
     with (
         _training.borrowed(modules),
+        _nested.borrowed([module for module in modules if isinstance(module, nn.TransformerEncoder)]),
         _stance.borrowed([] if compiler is None else [compiler]),
         ExitStack() as passes,
     ):

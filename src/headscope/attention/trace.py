@@ -17,7 +17,6 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
-from math import prod
 from typing import Any
 
 import torch
@@ -25,7 +24,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from headscope.attention import operations as ops
-from headscope.attention.expression import Layout, ScoreExpression, normal
+from headscope.attention.expression import Layout, ScoreExpression, normal, restored
 from headscope.attention.operations import Operation, OperationCall
 from headscope.attention.products import MATMUL, scores_of, values_of
 from headscope.attention.record import Hook
@@ -311,19 +310,18 @@ class _Trace(TorchFunctionMode):
                 "which meets the values; expected it to be cut off first"
             )
         used = slot.used() if slot.used is not None else None
+        heads = heads_of((layout, slot.scores.layout), owners[0][1], slot.scores.k)
         if used is None:
-            heads = heads_of((layout, slot.scores.layout), owners[0][1])
-            size = (prod(layout.lead) // heads, heads)
-            used = normal(layout.canonical(x), layout.lead, size)
+            used = normal(layout.canonical(x), layout.lead, heads)
             if slot.used is None:
                 fields = slot.scores.fields(heads, slot.logits)
                 if values is not None:
-                    values = normal(values, layout.lead, size).expand(size[0], -1, -1, -1)
+                    values = normal(values, layout.lead, heads).expand(len(used), -1, -1, -1)
                 for watch, module in owners:
                     _, answer = watch.show(module, fields, values, used)
                     used = used if answer is None else answer
             slot.used = _holding(used, x)
-        return layout.restore(used.reshape(*layout.lead, *used.shape[-2:])).to(x.dtype)
+        return layout.restore(restored(used, layout.lead, heads)).to(x.dtype)
 
     def _fused(self, call: OperationCall) -> Any:
         given = call.given("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
@@ -341,13 +339,12 @@ class _Trace(TorchFunctionMode):
         weights: Tensor | None = None
         out: Tensor | None = None
         for watch, stack in self._stacks():
-            heads = heads_of((scores.layout,), stack[-1])
-            size = (prod(lead) // heads, heads)
-            values = normal(value, lead, size).expand(size[0], -1, -1, -1)
+            heads = heads_of((scores.layout,), stack[-1], key)
+            values = normal(value, lead, heads).expand(heads.size(lead)[0], -1, -1, -1)
             record, answer = watch.show(stack[-1], scores.fields(heads, query), values, weights)
             if answer is not None:
                 weights = answer
-                out = (weights.to(value.dtype) @ record.values).reshape(*lead, -1, value.shape[-1])
+                out = restored(weights.to(value.dtype) @ record.values, lead, heads)
         return call.run() if out is None else out
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from headscope.attention.expression import Fields, Layout
+from headscope.attention.expression import Fields, HeadAxis, Layout
 from headscope.attention.record import AttentionRecord, Hook, answered
 from headscope.core.maps import Kind
 from headscope.models.weights import main_device
@@ -165,17 +165,26 @@ class Watch:
         return record, answered(self.hook, record, self.home)[1]
 
 
-def heads_of(layouts: Sequence[Layout], module: nn.Module) -> int:
-    """How many heads weights have: the last dimension before query and key, or what the module says."""
+def heads_of(layouts: Sequence[Layout], module: nn.Module, keys: Tensor) -> HeadAxis:
+    """How many heads weights have: what the module says, or the last dimension before query and key.
+
+    Args:
+        layouts: of the weights, and of the scores.
+        module: that attends.
+        keys: ``[*lead, key, dim]`` of the scores. A projection that is cut into heads has them beside their dimensions.
+    """
+    said = next(
+        (heads for name in _HEADS if isinstance(heads := getattr(module, name, None), int) and heads > 0), 0
+    )
     for layout in layouts:
         if len(layout.lead) > 1:
-            return layout.lead[-1]
+            alike = [at for at, size in enumerate(layout.lead) if at > 0 and size == said]
+            if len(alike) > 1 and keys.ndim == len(layout.lead) + 2:
+                alike = [at for at in alike if keys.stride(at) == keys.shape[-1]] or alike
+            last = len(layout.lead) - 1
+            return HeadAxis(layout.lead[last]) if not alike or last in alike else HeadAxis(said, alike[0])
     lead = prod(layouts[0].lead)
-    for name in _HEADS:
-        heads = getattr(module, name, None)
-        if isinstance(heads, int) and heads > 0:
-            return heads if lead % heads == 0 else 1
-    return 1
+    return HeadAxis(said if said and lead % said == 0 else 1)
 
 
 def innermost(first: tuple[nn.Module, ...], second: tuple[nn.Module, ...]) -> nn.Module:

@@ -25,6 +25,8 @@ _BLUES = 32  # so many ramps, each of its own blue, go through a processor toget
 _SIDES = range(1, 17)  # of the patches that a token merges
 _GRIDS = ("image_grid_thw", "video_grid_thw", "spatial_shapes")  # Qwen's, SigLIP 2's
 
+_STAGES = ("depths", "depth", "hidden_sizes")  # what configurations have a list of where grids are several
+
 Area = tuple[float, float, float, float]
 """Left, top, right and bottom in a picture's pixels."""
 
@@ -68,7 +70,9 @@ class Tile(NamedTuple):
 
     @property
     def patches(self) -> Tokens:
-        """The axis of its patches."""
+        """The axis of its patches; a single one is all that the model sees, margins too."""
+        if (self.rows, self.columns) == (1, 1) and self.area is not None:
+            return Grid(1, 1, picture=self.picture, area=self.area)
         axis = self.cells(self.rows, self.columns)
         return axis if self.order is None else axis.take(self.order)
 
@@ -173,6 +177,10 @@ def tiles_of(model: Perceiver, seen: Seen, read: Arrays, process: Process) -> li
     across = both_sides(
         getattr(config, "patch_size", None) or (deep[1:] if isinstance(deep, Sequence) else None)
     )
+    if pixels.ndim == 4 and (
+        across is None or any(isinstance(getattr(config, name, None), list) for name in _STAGES)
+    ):
+        across = pixels.shape[2:]  # of several grids, or one that is not known, all is one patch
     if pixels.ndim not in (4, 5) or across is None:
         raise InputError(
             f"image: {model.name} cuts a picture into no one grid of patches; headscope.capture with inputs "
