@@ -7,6 +7,7 @@ python tools/measures_table.py --check    exit 1 when it is out of date
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -120,6 +121,7 @@ FAMILIES = """
 - `offset-2`, `offset+3`: the weight that a token gives to the one so many places before or after it.
 - `offset-8..-5`, `offset+3..+4`: the share that goes to tokens so many places away, the first of the input left out.
 - `tokens2..4`, `tokens5..`: the share that goes to these tokens of the input, counted from 1.
+- `lag24`, `season24`: of a time series the share that goes to so many steps before, or to any multiple of them away.
 - `to_<class>`: the share that tokens give to a class of tokens. `<class>_to_<class>`: the same from the tokens of a
   class, as in `noun_to_sep`. `not_<class>_to_<class>`: the same from all other tokens.
 
@@ -360,7 +362,9 @@ def worked_out(measure: Measure, group: str) -> str:
 def row(measure: Measure, group: str) -> str:
     """One measure's row of the page."""
     units = f"In {measure.units}." if measure.units not in ("share", "tokens", None) else ""
-    text = " ".join(f"{measure.description} {more(measure)} {units}".split()).replace("|", "\\|")
+    seen = r", over the [^.,;]*\b(?:see|have|are there)\b[^.,;]*"  # of every measure, as the page says above
+    what = re.sub(seen, "", measure.description)
+    text = " ".join(f"{what} {more(measure)} {units}".split()).replace("|", "\\|")
     return f"| `{measure.name}` | {text} | {measure.source or 'own'} | `{group}` |\n"
 
 

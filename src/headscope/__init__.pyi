@@ -54,6 +54,8 @@ from .core.grid import Frames as Frames
 from .core.grid import Grid as Grid
 from .core.grid import Stretches as Stretches
 from .core.heads import Head as Head
+from .core.letters import by_letter as by_letter
+from .core.letters import lettered as lettered
 from .core.link import Link as Link
 from .core.link import Span as Span
 from .core.maps import AttentionMaps as AttentionMaps

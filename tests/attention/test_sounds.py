@@ -96,12 +96,27 @@ def test_a_tone_is_heard_at_the_patches_of_its_time_and_pitch(at: float, pitch: 
     assert axis.pieces[:3] == ("[CLS]", "[DIST]", "patch[4,0]")  # the lowest bands are the first
     assert axis.mask("special").sum() == 2
     moved = (keys(samples) - keys(quiet())).abs().sum((0, 1, 3)).numpy()
-    left, top, right, bottom = axis.boxes[int(moved.argmax())]
+    begin, top, end, bottom = axis.places[int(moved.argmax()), 1:]
     mel = 1127 * np.log(1 + np.array([20, pitch, RATE / 2]) / 700)
-    band = axis.picture.size[1] - 64 * (mel[1] - mel[0]) / (mel[2] - mel[0])
-    # A patch is 16 frames of 10 ms by 16 bands; its area is some ten of them.
-    assert left - 5 <= 100 * (at + 0.015) <= right + 5
-    assert top - 5 <= band <= bottom + 5
+    assert begin <= at + 0.015 <= end
+    assert top <= 1 - (mel[1] - mel[0]) / (mel[2] - mel[0]) <= bottom
+    assert axis.sound.samples.tolist() == samples.tolist()
+
+
+def test_patches_of_a_spectrogram_overlap_in_time_and_frequency() -> None:
+    """A frame and band of the spectrogram changes the patches whose places hold it, and no others."""
+    model = spectrogram_transformer()
+    values = prepare(model, None, audio=(quiet(), RATE))[1]["input_values"]
+    axis: Any = hs.capture(model, audio=(quiet(), RATE)).query  # pyright: ignore[reportAttributeAccessIssue]
+    changed = values.clone()
+    changed[0, 50, 20] += 1
+    before, after = (record(model, {"input_values": each})[0].k for each in (values, changed))
+    lit = (after - before).abs().sum((0, 1, 3)).numpy() > 0
+    time, height = 50.5 / 100, 1 - 20.5 / 64
+    _, begin, top, end, bottom = axis.places.T
+    assert lit.tolist() == ((begin <= time) & (time < end) & (top <= height) & (height < bottom)).tolist()
+    assert lit.sum() == 4
+    assert model.hear((quiet(), RATE)).places[2:].tolist() == axis.places[2:].tolist()
 
 
 def test_an_axis_of_frames_is_saved_and_found_again(tmp_path: Path) -> None:

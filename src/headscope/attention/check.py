@@ -383,6 +383,9 @@ def probe_inputs(model: Model) -> dict[str, Tensor]:
         bands, positions = getattr(config, "num_mel_bins", 80), getattr(config, "max_source_positions", 50)
         shape = (50, width) if width else (bands, 2 * positions)
         ready["input_features"] = torch.randn(1, *shape, generator=draw)
+    if wanted == "past_values" and hasattr(config, "num_input_channels"):
+        steps = config.context_length, config.num_input_channels
+        ready["past_values"] = torch.randn(1, *steps, generator=draw)
     if not ready:
         raise RefusedError(
             f"{model.name}: it is not known what this module takes; give hs.load(model, inputs={{...}})"

@@ -73,7 +73,7 @@ class Middles:
         size = tuple(args[0].shape[2:])
         if self._picture:
             down, across = (
-                one * whole / here for one, whole, here in zip(off, self._picture, size, strict=True)
+                one * pixels / here for one, pixels, here in zip(off, self._picture, size, strict=True)
             )
             self._before[name] = size, (down, across)
 

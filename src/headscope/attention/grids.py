@@ -69,7 +69,7 @@ class Grids:
         """How the queries and keys of a call lie on their grids; None for another call."""
         if self._size is None or record.kind == "cross" or record.shape[0] % rows:
             return None
-        ways = (self._shifted, self._interleaved, self._unrolled, self._whole)
+        ways = (self._shifted, self._interleaved, self._unrolled, self._plain)
         sides = next((sides for way in ways if (sides := way(record, rows, self._size)) is not None), None)
         if sides is None or any(len(cut.places) * rows != record.shape[0] for cut in sides):
             return None
@@ -122,7 +122,7 @@ class Grids:
                 sides = next(filter(None, patches), None)
             if sides is None:
                 return None
-            down, across = (-(-whole // int(side)) for whole, side in zip(size, sides, strict=True))
+            down, across = (-(-pixels // int(side)) for pixels, side in zip(size, sides, strict=True))
             self._stages[stage] = GridCells(down, across, (sides[0], sides[1]), (0.0, 0.0), size)
         return self._stages[stage]
 
@@ -162,7 +162,7 @@ class Grids:
             sides.append(Cut(at.view(-1, windows).T.numpy(), count, None, cells))
         return sides[0], sides[1]
 
-    def _whole(self, record: AttentionRecord, rows: int, size: tuple[int, int]) -> Sides | None:
+    def _plain(self, record: AttentionRecord, rows: int, size: tuple[int, int]) -> Sides | None:
         """All cells of a grid, row by row, whose keys may be fewer than its queries (PVT, SegFormer, CvT)."""
         if record.stack not in self._several or record.shape[0] != rows:
             return None
@@ -194,17 +194,20 @@ def solved(
 
     Where several have, that whose cells are whole comes first, then a power of two.
     """
-    found: list[tuple[tuple[bool, int, bool, int], GridCells]] = []
+    solutions: list[tuple[tuple[bool, int, bool, int], GridCells]] = []
     for before in befores:
         for side in range(1, max(size) + 1):
             exact = not (size[0] % side or size[1] % side)
-            for shape in {tuple(-(-whole // side) for whole in size), tuple(whole // side for whole in size)}:
+            for shape in {
+                tuple(-(-pixels // side) for pixels in size),
+                tuple(pixels // side for pixels in size),
+            }:
                 rows, columns = (-(-cells // multiple) * multiple for cells in shape)
                 if rows * columns == count - before > 0:
                     down, across = side * shape[0] / rows, side * shape[1] / columns
                     cells = GridCells(rows, columns, (down, across), moved, size, before)
-                    found.append(((not exact, before, bool(side & (side - 1)), side), cells))
-    return min(found)[1] if found else None
+                    solutions.append(((not exact, before, bool(side & (side - 1)), side), cells))
+    return min(solutions)[1] if solutions else None
 
 
 def _holding(modules: Mapping[str, nn.Module], module: str, name: str) -> str | None:

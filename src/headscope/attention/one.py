@@ -298,7 +298,7 @@ def prepare(
 def _of_sound(model: Model, audio: Audio, target: str | None) -> Prepared:
     heard = listened(model, audio)
     axes, ready = _of_tensors(model, heard.inputs, target)
-    return {**axes, "patches" if heard.axis.picture is not None else "sound": heard.axis}, ready
+    return {**axes, "patches" if len(heard.axis) > 1 else "sound": heard.axis}, ready
 
 
 def _of_picture(model: Model, image: Any, text: Any, target: str | None) -> Prepared:

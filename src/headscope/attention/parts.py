@@ -23,6 +23,7 @@ from headscope.models.model import Model
 from headscope.models.perceive import of_tower
 from headscope.models.pictures import prefixed
 from headscope.models.places import Tile
+from headscope.models.series import steps
 from headscope.models.within import virtual_tokens
 
 
@@ -231,7 +232,28 @@ def sides(
     part = "self" if part == IMPLICIT else part
     named = (("decoder", queries), ("encoder", keys)) if part == "cross" else ((part, queries), (part, keys))
     looks = of_tower(first.module)
-    return [_axis(model, side, looks, count, row, ready, axes) for side, count in named]
+    (query, kept), key = (_axis(model, side, looks, count, row, ready, axes) for side, count in named)
+    if part != "cross" and queries < keys == len(key[0]) and query is not axes.get(part):
+        at = _stretch([seen_by(record, row) for record in records])
+        # Where no mask says which keys the queries are, they are called otherwise.
+        query = labels(queries, "query ") if at is None else key[0].take(slice(at, at + queries))
+    return [(query, kept), key]
+
+
+def _stretch(layers: Sequence[Bools]) -> int | None:
+    """Which of the keys the first query is, where each sees one more than the one before it, up to itself; else None.
+
+    Args:
+        layers: which keys each query can see, ``[head query key]`` or ``[1 query key]``.
+    """
+    count, keys = layers[0].shape[1:]
+    expected = np.tri(count, keys, keys - count, dtype=np.bool_)
+    # What is hidden before a query besides, as by a window or as padding, does not say where it stands.
+    after = all(
+        (seen <= expected).all() and seen[:, np.arange(count), keys - count + np.arange(count)].all()
+        for seen in layers
+    )
+    return keys - count if after else None
 
 
 def on_grid(cells: GridCells, patches: Tokens | None) -> Tokens:
@@ -244,10 +266,8 @@ def on_grid(cells: GridCells, patches: Tokens | None) -> Tokens:
         last = first + step * cells.side[::-1] * (cells.columns, cells.rows)
         tile = Tile(patches.picture, cells.rows, cells.columns, (*first.tolist(), *last.tolist()))
         axis = tile.cells(cells.rows, cells.columns)
-    if not cells.before:
-        return axis
-    axis = replace(axis, special_mask=np.zeros(len(axis), np.bool_)).longer(["[CLS]"], -1)
-    return axis.with_classes(cls=axis.special)
+    axis = replace(axis, special_mask=np.zeros(len(axis), np.bool_)).longer(["[CLS]"] * cells.before, -1)
+    return axis.with_classes(cls=axis.special) if cells.before else axis
 
 
 def _axis(
@@ -283,6 +303,12 @@ def _axis(
         keep = np.arange(count) < count - known
         keep[count - known :][kept] = True
         return after_virtual(tokens, count - known), keep
+    if (axis := steps(model.config, ready, row, side, count)) is not None:
+        return axis, slice(None)
+    padding = next((ready[name] for name in ready if name.endswith("padding_mask")), None)
+    if padding is not None and padding.dtype == torch.bool and padding.shape[1:] == (count,):
+        keep = ~padding[row].cpu().numpy()
+        return labels(count, "position ").take(keep), keep
     prefix = "decoder_" if side == "decoder" and "decoder_input_ids" in ready else ""
     ids, mask = ready.get(f"{prefix}input_ids"), ready.get(f"{prefix}attention_mask")
     if ids is not None and ids.shape[1] == count:

@@ -17,6 +17,7 @@ _CHUNKS = {  # model type -> how it attends
     "nystromformer": "approximates attention by landmarks",
     "mra": "approximates attention at several resolutions",
     "yoso": "samples attention by hashing",
+    "autoformer": "weighs lags of whole series by their autocorrelation",
     "fnet": "mixes tokens by Fourier transforms and has no attention",
 }
 
@@ -37,6 +38,11 @@ def chunked(model: nn.Module) -> str | None:
         how, instead = _CHUNKS.get(str(kind)), ""
         if getattr(config, "attention_type", None) == "block_sparse":
             how, instead = "attends in sparse blocks", '; load it with attention_type="original_full"'
+        if kind == "informer" and getattr(config, "attention_type", None) == "prob":
+            how, instead = (
+                "attends from a few of its queries (ProbSparse)",
+                '; load it with attention_type="full"',
+            )
         if how is not None:
             name = f"{type(part).__name__} ({kind})"
             return f"{name} {how}: it forms no map [query, key] over its whole input{instead}"

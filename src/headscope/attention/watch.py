@@ -173,18 +173,18 @@ def heads_of(layouts: Sequence[Layout], module: nn.Module, keys: Tensor) -> Head
         module: that attends.
         keys: ``[*lead, key, dim]`` of the scores. A projection that is cut into heads has them beside their dimensions.
     """
-    said = next(
+    stated = next(
         (heads for name in _HEADS if isinstance(heads := getattr(module, name, None), int) and heads > 0), 0
     )
     for layout in layouts:
         if len(layout.lead) > 1:
-            alike = [at for at, size in enumerate(layout.lead) if at > 0 and size == said]
+            alike = [at for at, size in enumerate(layout.lead) if at > 0 and size == stated]
             if len(alike) > 1 and keys.ndim == len(layout.lead) + 2:
                 alike = [at for at in alike if keys.stride(at) == keys.shape[-1]] or alike
             last = len(layout.lead) - 1
-            return HeadAxis(layout.lead[last]) if not alike or last in alike else HeadAxis(said, alike[0])
+            return HeadAxis(layout.lead[last]) if not alike or last in alike else HeadAxis(stated, alike[0])
     lead = prod(layouts[0].lead)
-    return HeadAxis(said if said and lead % said == 0 else 1)
+    return HeadAxis(stated if stated and lead % stated == 0 else 1)
 
 
 def innermost(first: tuple[nn.Module, ...], second: tuple[nn.Module, ...]) -> nn.Module:

@@ -195,7 +195,7 @@ class OneOf(AttentionRecord):
     """
 
     calls: Sequence[AttentionRecord] = ()
-    at_rows: slice = slice(None)
+    at_rows: slice = field(default_factory=lambda: slice(None))
 
     @property
     def called(self) -> Sequence[AttentionRecord]:

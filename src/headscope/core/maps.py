@@ -143,6 +143,15 @@ class AttentionMaps:
         return cast("Bools", _locked(seen[None]))
 
     @property
+    def offset(self) -> int | None:
+        """Which of the keys the first query is, where the queries are keys that stand side by side; None for others."""
+        many = len(self.key) - len(self.query) + 1
+        if self.query is self.key:
+            return 0
+        alike = [at for at in range(many) if _alike(self.query, self.key, slice(at, at + len(self.query)))]
+        return alike[0] if len(alike) == 1 else None
+
+    @property
     def text(self) -> str | None:
         """What the model wrote, in maps of `headscope.generate`; else None."""
         written = self.meta.get("written")
@@ -354,6 +363,14 @@ def _check_rows(number: int, total: AnyFloats) -> None:
             f"layer {number}, head {head}, axis key: row {query} sums to {total[head, query]:.4f}, expected 1 "
             "(softmax over keys; pass partial=True for a part of a map)"
         )
+
+
+def _alike(some: Tokens, others: Tokens, at: slice) -> bool:
+    """Whether tokens are called as others are there, and stand for the same places."""
+    if some.pieces != others.pieces[at]:
+        return False
+    one, other = some.places, others.places
+    return one is None or other is None or np.array_equal(one, other[at], equal_nan=True)
 
 
 def _sequence(tokens: Tokens, which: int) -> Bools:

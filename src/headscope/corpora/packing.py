@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from headscope.core.letters import is_sequence, lettered
 from headscope.core.tokens import Tokens
 from headscope.corpora.encoder import Counts, Encoder, MediaReader
 from headscope.corpora.example import Example
@@ -327,6 +328,8 @@ def _encoded(
     for example in examples:
         try:
             made = spaced(_tagged(_tokens(model, example) if tokens is None else tokens, example), example)
+            if example.text is not None and example.pair is None and is_sequence(example.text):
+                made = lettered(made, example.text)
         except InputError as error:
             leave_out(example.error(error))
         else:

@@ -18,6 +18,7 @@ from headscope.core.maps import AttentionMaps
 from headscope.core.tokens import Tokens
 from headscope.core.validation import expect
 from headscope.errors import InputError
+from headscope.measures import positions, series
 from headscope.measures.confidence import CONFIDENCE, SYNTHETIC
 from headscope.measures.conversation import CONVERSATION
 from headscope.measures.dataset import dataset
@@ -25,7 +26,6 @@ from headscope.measures.gradients import FIGURE_3
 from headscope.measures.measure import Matrix, Measure, by_name, mask, selection
 from headscope.measures.patterns import PATTERNS
 from headscope.measures.perceived import ANSWERS, MEDIA, PICTURES, SOUNDS
-from headscope.measures.positions import named
 from headscope.measures.sums import Documents
 from headscope.measures.surface import MEASURES, SMOOTHING, Preset, of_code, offset, prepared, to_class
 
@@ -40,6 +40,7 @@ GROUPS: Mapping[str, Mapping[str, Measure]] = {
     "media": MEDIA,
     "sounds": SOUNDS,
     "answers": ANSWERS,
+    "series": series.SERIES,
 }
 """Measures that are asked for together, by the name of the group."""
 
@@ -70,7 +71,8 @@ def parse(name: str) -> list[Measure]:
     """The measures of a name.
 
     One of a group or a whole group; ``offset-2`` or ``offset+3`` for any integer, ``offset-8..-5`` for a range;
-    ``tokens2..4`` or ``tokens5..`` for tokens of the input, counted from 1; ``to_<class>``, ``<class>_to_<class>`` and
+    ``tokens2..4`` or ``tokens5..`` for tokens of the input, counted from 1; ``lag24`` and ``season24`` for steps of a
+    time series; ``to_<class>``, ``<class>_to_<class>`` and
     ``not_<class>_to_<class>`` for classes of tokens; any of these after ``gradient_`` or ``norm_`` for another matrix;
     ``module:name`` or ``file.py:name`` for a measure of your own (Python that is run).
 
@@ -85,8 +87,8 @@ def parse(name: str) -> list[Measure]:
         return [_imported(name)]
     if match := re.fullmatch(r"offset([+-]\d{1,9})", name):
         return [offset(int(match[1]), name)]
-    if (at_positions := named(name)) is not None:
-        return [at_positions]
+    if (measure := positions.named(name) or series.named(name)) is not None:
+        return [measure]
     prefix, _, rest = name.partition("_")
     if prefix in get_args(Matrix) and rest:
         return [_of_matrix(measure, prefix) for measure in parse(rest)]
@@ -97,7 +99,7 @@ def parse(name: str) -> list[Measure]:
     meant = f"; did you mean {near[0]!r}?" if near else ""
     raise InputError(
         f"measures: found {name!r}{meant or ','} expected {', '.join(known)}, offset-2 (any number), offset-8..-5, "
-        "tokens2..4, to_<class>, <class>_to_<class>, or file.py:name"
+        "tokens2..4, lag24, season24, to_<class>, <class>_to_<class>, or file.py:name"
     )
 
 
@@ -185,30 +187,35 @@ def surface(
     """Surface measures of one input over ``(layer, head)``, as `headscope.measure` gives them of a corpus.
 
     Args:
-        maps: self-attention maps that are not cut.
+        maps: self-attention maps that are not cut; their queries may be a stretch of the keys (`AttentionMaps.offset`).
         measures: names, or measures of your own; by default the group ``surface``.
         preset: ``clark2019`` for what the released code of Clark et al. 2019 computes.
         over: the unit of a token, ``words`` for ``maps.words()``.
 
     Standard errors are NaN: they need several documents. Raises `InputError` for cross-attention and parts.
     """
-    if maps.kind == "cross" or maps.partial or len(maps.query) != len(maps.key):
+    start = maps.offset
+    if maps.kind == "cross" or maps.partial or start is None:
         given = "a part" if maps.partial else f"{maps.kind}-attention"
+        if start is None and maps.kind != "cross":
+            given = f"{len(maps.query)} queries that are not known to be some of {len(maps.key)} keys side by side"
         raise InputError(f"maps: expected whole self-attention maps, found {given}")
     chosen = choose(measures, preset)
-    tokens = prepared(maps.query, preset)
+    tokens = prepared(maps.key, preset)
+    missing = (0, 0), (start, len(maps.key) - len(maps.query) - start), (0, 0)
     heads = max(len(layer) for layer in maps.layers)
     sums = np.full((len(chosen), len(maps), heads), np.nan)
     chance, divisors = np.zeros((2, *sums.shape))
     known: dict[int, tuple[AnyFloats, AnyFloats, AnyFloats]] = {}
     for place, layer in enumerate(maps.layers):
-        sight = maps.sight(place)
+        sight = np.pad(maps.sight(place), missing)
         kind = 0 if maps.visible is None else id(maps.visible[place])
         if kind not in known:
-            rows, of = selection(chosen, tokens, maps.causal if maps.visible is None else sight)
+            plain = maps.visible is None and len(maps.query) == len(tokens)
+            rows, of = selection(chosen, tokens, maps.causal if plain else sight)
             rows, of = rows.reshape(len(chosen), -1, len(tokens)), of.reshape(len(chosen), -1)
             known[kind] = rows, of, _sums(chosen, _even(sight), tokens, rows, sight)
-        there, weights = slice(len(layer)), layer.astype(np.float64)
+        there, weights = slice(len(layer)), np.pad(layer.astype(np.float64), missing)
         rows, divisors[:, place, there], chance[:, place, there] = known[kind]
         sums[:, place, there] = _sums(chosen, weights, tokens, rows, sight, SMOOTHING[preset])
     gathered = Documents([measure.name for measure in chosen], "token" if preset is None else "segment")

@@ -150,7 +150,7 @@ class Measure:
                 return _diagonal(sight, self.offset)
             if self.rows == "choice":
                 return sight.sum(-1) > 1
-            return np.broadcast_to(self.select(tokens, False), sight.shape[:-1])
+            return self.select(tokens, False) & sight.any(-1)
         if self.rows == "reach":
             return (place + self.offset >= 0) & (place + self.offset < count)
         if self.rows == "choice":
@@ -371,6 +371,7 @@ _CALLED = {
     "register": "registers",
     "patch": "patches whose areas are known",
     "frame": "frames of sound",
+    "step": "steps of a time series",
     "image": "picture among their tokens",
     "question": "question beside a picture",
     "generated": "words that were generated",

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from headscope.core.audio import Audio, heard, samples_of
-from headscope.core.grid import Frames, Grid
+from headscope.core.grid import Frames, Stretches
 from headscope.core.media import Picture, Sound
 from headscope.core.tokens import Kind, Tokens
 from headscope.errors import InputError
@@ -111,7 +111,7 @@ def listened(model: Perceiver, audio: Audio) -> ModelSound:
     most = getattr(extractor, "n_samples", None) or getattr(extractor, "nb_max_samples", None)
     cut = hasattr(model.config, "frequency_stride")
     if cut:
-        most = extractor.max_length * rate // 100  # a frame of 10 ms each
+        most = extractor.max_length * rate // _FRAMES
     limit = LONGEST if most is None else most / rate
     if len(samples) > limit * rate:
         raise InputError(
@@ -127,25 +127,25 @@ def listened(model: Perceiver, audio: Audio) -> ModelSound:
     values = np.asarray(read[model.reads])
     inputs = moved(model, {model.reads: torch.as_tensor(values)})
     if cut:
-        return ModelSound(inputs, _patches(values[0], model.config, sound.name))
+        return ModelSound(inputs, _patches(values[0], model.config, sound))
     return ModelSound(inputs, Frames(1, float(sound.seconds if most is None else most / rate), sound))
 
 
-def _patches(values: np.ndarray[Any, Any], config: Any, name: str) -> Tokens:
-    """The patches of a spectrogram ``[frame band]`` in the model's order, the lowest bands first.
-
-    They overlap: each has an even share of what they cover together, within what it sees.
-    """
-    size, down, across = config.patch_size, config.frequency_stride, config.time_stride
-    frames, bands = values.shape
+def _patches(values: np.ndarray[Any, Any], config: Any, sound: Sound) -> Tokens:
+    """The patches of a spectrogram ``[frame band]`` in the model's order, the lowest bands first; they overlap."""
+    size = int(config.patch_size)
+    frames, bands = map(int, values.shape)
+    down, across = int(config.frequency_stride), int(config.time_stride)
     rows, columns = (bands - size) // down + 1, (frames - size) // across + 1
-    seen = values[: (columns - 1) * across + size, : (rows - 1) * down + size]
-    scaled = 255 * (seen - seen.min()) / max(float(np.ptp(seen)), 1e-12)
-    pixels = np.repeat(np.rint(scaled).astype(np.uint8).T[::-1, :, None], 3, 2)
-    grid = Grid(rows, columns, picture=Picture(pixels, name))
-    return grid.take(
-        np.array([row * columns + column for row in reversed(range(rows)) for column in range(columns)])
-    )
+    row, column = np.divmod(np.arange(rows * columns), columns)
+    low, begin = row * down, column * across
+    sides = begin / _FRAMES, 1 - (low + size) / bands, (begin + size) / _FRAMES, 1 - low / bands
+    pieces = [f"patch[{rows - 1 - r},{c}]" for r, c in zip(row.tolist(), column.tolist(), strict=True)]
+    return Stretches(sound, np.stack(sides, -1), pieces)
+
+
+_FRAMES = 100
+"""Frames of a spectrogram in a second (AST)."""
 
 
 def expect_speech(model: Perceiver) -> None:
@@ -226,6 +226,10 @@ def hear(model: Perceiver, audio: Audio) -> Tokens:
     Raises `InputError` for a model without a feature extractor, and for one that does not say how many frames it makes.
     """
     sound = listened(model, audio)
+    if len(sound.axis) > 1:  # patches, and what stands before them
+        axis = prefixed(sound.axis, model, len(sound.axis) + 2)
+        assert axis is not None
+        return axis
     count: Any = getattr(model.config, "max_source_positions", None)
     if not model.encoder_decoder or not isinstance(count, int):
         lengths: Any = getattr(model.module, "_get_feat_extract_output_lengths", None)
