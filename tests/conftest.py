@@ -151,9 +151,12 @@ def demo_at_hand(demo, monkeypatch: pytest.MonkeyPatch) -> None:
     original = load.load
 
     @cache
-    def load_once(model: Any = None, **options: Any) -> Any:
+    def cached(model: Any = None, **options: Any) -> Any:
         given = {key: value for key, value in options.items() if value is not None and value is not False}
         return demo if model is None and not given else original(model, **given)
+
+    def load_once(model: Any = None, **options: Any) -> Any:
+        return original(model, **options) if "inputs" in options else cached(model, **options)
 
     monkeypatch.setattr(load, "load", load_once)
     monkeypatch.setattr(hs, "load", load_once)

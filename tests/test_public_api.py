@@ -83,6 +83,10 @@ def test_a_public_function_has_an_example_that_runs(
     function = PUBLIC[name]
     known = {**vars(sys.modules[function.__module__]), "hs": hs, "headscope": hs, "np": np}
     known |= {"model": demo, "corpus": hs.corpora.texts(TEXTS), "maps": hs.capture(demo, TEXTS[0])}
+    if name == "headscope.denoise":
+        from tests.helpers import generators  # skips where diffusers is not installed
+
+        known["pipe"] = generators.stable_diffusion()
     example = doctest.DocTestParser().get_doctest(inspect.getdoc(function) or "", known, name, None, None)
     runs = [each for each in example.examples if doctest.SKIP not in each.options]
     assert runs, f"{name}: the docstring has no example that runs"

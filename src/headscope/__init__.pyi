@@ -39,6 +39,7 @@ from .analyses.streaming.run import streaming as streaming
 from .analyses.why.cite import cite as cite
 from .analyses.why.run import why as why
 from .analyses.writes.run import writes as writes
+from .attention.denoise import denoise as denoise
 from .attention.generate import generate as generate
 from .attention.load import load as load
 from .attention.one import capture as capture

@@ -110,7 +110,8 @@ def test_of_an_encoder_decoder_the_words_that_are_written() -> None:
 def test_maps_that_do_not_fit_are_refused_with_the_way(llama: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generate, "memory", lambda: 1e6)
     with pytest.raises(
-        RefusedError, match=r"fit into the 0\.0 GB .* \(32 heads × 102 × 102 tokens\); rows='written'"
+        RefusedError,
+        match=r"this machine's memory, found 0\.0 GB .* \(32 heads × 100 × 100 tokens\); rows='written'",
     ):
         hs.generate(llama, prompt(100), max_new_tokens=3)
     assert hs.generate(llama, prompt(100), max_new_tokens=3, rows="written")

@@ -44,6 +44,11 @@ def inputs(sees: np.ndarray) -> dict[str, Tensor]:
     return {"states": states, "mask": torch.tensor(sees)[None, None]}
 
 
+def share(maps: hs.AttentionMaps, block: str) -> np.ndarray:
+    """What the actions give a block, by head."""
+    return maps.layers[0][:, maps.query.mask("actions")][:, :, maps.key.mask(block)].sum(-1).mean(-1)
+
+
 @pytest.mark.parametrize("fused", [False, True])
 @pytest.mark.parametrize("padding_looks", [False, True])
 def test_a_camera_in_the_middle_that_is_not_there(fused: bool, padding_looks: bool) -> None:
@@ -51,8 +56,20 @@ def test_a_camera_in_the_middle_that_is_not_there(fused: bool, padding_looks: bo
     policy = Policy(fused).double()
     sees = (BLOCK[:, None] >= BLOCK) & THERE & (padding_looks | THERE[:, None])
     given = inputs(sees)
-    maps = hs.capture(hs.load(policy, inputs=given), inputs=given)
+    eyes = [
+        hs.Picture(np.full((8, 8, 3), shade, np.uint8), name)
+        for shade, name in ((90, "base"), (160, "wrist"))
+    ]
+    words = ["pick", "up", "the", "red", "cube"]
+    base, wrist = (hs.Grid(2, 2, picture=eye) for eye in eyes)
+    axis = hs.Axis({"camera base": base, "camera wrist": wrist, "text": words, "actions": 3})
+    maps = hs.capture(hs.load(policy, inputs=given), axis, inputs=given)
     assert isinstance(maps, hs.AttentionMaps)
+    assert maps.query.pieces == axis.pieces
+    assert maps.key.places is not None
+    assert_array_equal(maps.key.medium, [0] * 4 + [1] * 4 + [-1] * 8)  # no token on another's picture
+    assert_array_equal(maps.key.places[[0, 4, 7], 1:], [[0, 0, 4, 4], [0, 0, 4, 4], [4, 4, 8, 8]])
+    assert_array_equal(maps.key.mask("camera wrist"), ~THERE)
     q, k, _ = (x[0].detach().numpy() for x in policy.qkv(given["states"]))
     odds = np.exp(q @ k.swapaxes(-1, -2) * 8**-0.5) * sees
     expected = odds / np.maximum(odds.sum(-1, keepdims=True), 1e-300)
@@ -63,8 +80,12 @@ def test_a_camera_in_the_middle_that_is_not_there(fused: bool, padding_looks: bo
     assert_array_equal(maps.query.mask("padding"), ~THERE)
     assert_array_equal(maps.key.mask("padding"), ~THERE)
     assert_array_equal(maps.sight(0)[0], sees)
-    shares = [weights[:, ACTIONS, block].sum(-1) for block in (BASE, TEXT, ACTIONS)]
-    assert_allclose(sum(shares), 1, atol=1e-12)
+    blocks = {"camera base": BASE, "camera wrist": WRIST, "text": TEXT, "actions": ACTIONS}
+    shares = {name: share(maps, name) for name in blocks}
+    for name, block in blocks.items():
+        assert_allclose(shares[name], expected[:, ACTIONS, block].sum(-1).mean(-1), atol=1e-12)
+    assert not shares["camera wrist"].any()
+    assert_allclose(sum(shares.values()), 1, atol=1e-12)
     assert maps.visible is not None
     assert not maps.causal
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from inspect import signature
 from typing import Any, cast
@@ -26,11 +26,12 @@ from headscope.attention.implicit import mixers
 from headscope.attention.mixers import unseen
 from headscope.attention.parts import group, is_causal, seen_by
 from headscope.attention.record import AttentionRecord, Route, silenced
-from headscope.attention.recording import evaluating, recording, route
+from headscope.attention.recording import Enough, evaluating, recording, route
 from headscope.attention.refuse import chunked
 from headscope.attention.windows import placed
 from headscope.core.types import AnyMapping
 from headscope.errors import HeadscopeError, RefusedError
+from headscope.models.denoisers import TEXT, Canvas, denoises
 from headscope.models.model import Model, uncached
 from headscope.models.perceive import listened
 from headscope.models.perceiver import moved
@@ -48,6 +49,10 @@ PROBE = "When Ada opened the old box, she found 2 letters; neither was signed."
 
 PADDING, HALF_PADDING = 1e-4, 2e-2
 """Padding that changes a weight by more moves an input; the second in half precision, whose own noise is that large."""
+
+
+_FIRST = 4
+"""So many calls of a denoiser are looked at for the first that has text and latents on its axis."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +98,8 @@ class Check:
         inputs: the names of what the module was given.
         unseen: what of the layers has no attention map, in sentences; empty where all that mixes tokens has one.
         implicit: the classes of its mixers that have implicit maps, one a layer (`headscope.attention.implicit`).
+        text_first: whether text stands before latents where a denoiser attends to both on one axis; None where it does
+            not, or that cannot be told.
         mixing: by name the modules that mix tokens without attention, and what they are, such as ``convolution``.
     """
 
@@ -107,6 +114,7 @@ class Check:
     unseen: str = ""
     implicit: Sequence[str] = ()
     mixing: Mapping[str, str] = field(default_factory=dict[str, str])
+    text_first: bool | None = None
 
     @property
     def same_length(self) -> bool:
@@ -174,6 +182,7 @@ def _checked(
         parts = [_part(model, name, records, ready, recorded, tolerance) for name, records in grouped.items()]
         padded = padding_error(model, ready)
         unmapped, mixing = unseen(model.module, grouped, ready, tolerance, () if calls else known)
+        order = _text_first(model, ready)
     before = _prefix(model, calls, ready)
     return Check(
         route(model.module),
@@ -187,7 +196,34 @@ def _checked(
         unmapped,
         [type(one).__name__ for one in known],
         mixing,
+        order,
     )
+
+
+def _text_first(model: Model, ready: Mapping[str, Tensor]) -> bool | None:
+    """Whether text stands first on the first axis of text and latents: where queries change with the text."""
+    canvas = Canvas.of(model.module, ready)
+    if canvas is None or not canvas.joint:
+        return None
+    text = ready[TEXT]
+    noise = torch.randn(text.shape, generator=torch.Generator().manual_seed(0)).to(text)
+    passes: list[list[Tensor]] = []
+    for states in (text, text + noise):
+        queries: list[Tensor] = []
+
+        def keep(record: AttentionRecord, queries: list[Tensor] = queries) -> None:
+            queries.append(record.q[0])
+            if len(queries) == _FIRST:
+                raise Enough
+
+        with suppress(Enough), recording(model.module, keep, fused=True):
+            model.module(**{**ready, TEXT: states})
+        passes.append(queries)
+    for one, other in zip(*passes, strict=True):
+        changed = (one != other).any(-1).any(0)
+        if changed.any() and not changed.all():
+            return bool(changed[0])
+    return None
 
 
 def _prefix(model: Model, calls: Sequence[AttentionRecord], ready: Mapping[str, Tensor]) -> int | None:
@@ -275,7 +311,7 @@ def _tried(model: Model, ready: Mapping[str, Tensor], more: str) -> Generator[No
         raise
     except Exception as error:
         why = " ".join(str(error).split())[:200]
-        shapes = ", ".join(f"{name} {tuple(tensor.shape)}" for name, tensor in ready.items())
+        shapes = ", ".join(f"{name} {tuple(getattr(value, 'shape', ()))}" for name, value in ready.items())
         raise RefusedError(
             f"{model.name}: does not run on {shapes} ({type(error).__name__}: {why}){more}"
         ) from error
@@ -387,8 +423,9 @@ def probe_inputs(model: Model) -> dict[str, Tensor]:
         steps = config.context_length, config.num_input_channels
         ready["past_values"] = torch.randn(1, *steps, generator=draw)
     if not ready:
+        way = ", or its pipeline to hs.denoise" if denoises(model.module) else ""
         raise RefusedError(
-            f"{model.name}: it is not known what this module takes; give hs.load(model, inputs={{...}})"
+            f"{model.name}: it is not known what this module takes; give hs.load(model, inputs={{...}}){way}"
         )
     if model.encoder_decoder:
         vocabulary = getattr(getattr(model.config, "decoder", model.text_config), "vocab_size", None) or 100

@@ -20,9 +20,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from headscope.attention.linear import PLACED, TOKEN, Enough, Site, block_of
+from headscope.attention.linear import PLACED, TOKEN, Site, block_of
 from headscope.attention.one import output_of
-from headscope.attention.recording import Hooks, afresh, entered, entering, evaluating, first
+from headscope.attention.recording import Enough, Hooks, afresh, entered, entering, evaluating, first
 from headscope.attention.residual import Outputs, no_stream
 from headscope.core.heads import Head
 from headscope.core.types import AnyDict

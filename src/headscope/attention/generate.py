@@ -123,12 +123,12 @@ def generate(
     axes, ready = _given(model, cast("Prompt | None", text), image, audio)
     written = rows == "written"
     if not written:
-        _expect_room(model, len(axes.get("self", ())) + max_new_tokens - 1)
+        _expect_room(model, len(axes.get("self", ())))
     records: list[AttentionRecord] = []
 
     def hook(record: AttentionRecord) -> None:
         if not written or not _reads(record):
-            records.append(_kept(record, slice(-1 if written else 0, None)))
+            records.append(kept(record, slice(-1 if written else 0, None)))
 
     options = {"do_sample": False, **options}
     fed = _Fed(model, records)
@@ -169,7 +169,7 @@ def _reads(record: AttentionRecord) -> bool:
     return record.kind == "encoder" or of_tower(record.module)
 
 
-def _kept(record: AttentionRecord, rows: slice) -> AttentionRecord:
+def kept(record: AttentionRecord, rows: slice) -> AttentionRecord:
     """A call with the weights of some queries, and without what they are of."""
     weights, mask = record.weights(rows).detach().clone(), record.mask
     if mask is not None and mask.shape[-2] > 1:
@@ -182,14 +182,13 @@ def _kept(record: AttentionRecord, rows: slice) -> AttentionRecord:
 
 
 def _expect_room(model: Model, tokens: int) -> None:
-    """Raise `RefusedError` where the maps of so many tokens are larger than the machine's memory."""
+    """Raise `RefusedError` where the maps of a prompt of so many tokens are larger than the machine's memory."""
     parts: Any = getattr(model.checked, "parts", ())
     heads = sum(sum(part.heads) for part in parts if part.name == "self")
     if (size := 4 * heads * tokens**2) > memory():
         raise RefusedError(
-            f"generate: expected maps that fit into the {memory() / 1e9:,.1f} GB of this machine, found "
-            f"{size / 1e9:,.1f} GB ({heads:,} heads × {tokens:,} × {tokens:,} tokens); rows='written' "
-            "keeps the rows that wrote alone"
+            f"generate: expected maps that fit into this machine's memory, found {size / 1e9:,.1f} GB for the prompt "
+            f"({heads:,} heads × {tokens:,} × {tokens:,} tokens); rows='written' keeps the rows that wrote alone"
         )
 
 

@@ -21,7 +21,7 @@ from headscope.attention.mixers import MIXER
 from headscope.attention.neurons import matrix_of
 from headscope.attention.operations import PERMUTE, RESHAPE, SAME, tensors
 from headscope.attention.record import AttentionRecord
-from headscope.attention.recording import Hooks, afresh, entered, first, with_first
+from headscope.attention.recording import Enough, Hooks, afresh, entered, first, with_first
 from headscope.attention.watch import storage
 from headscope.core.types import AnyDict, AnyMapping
 from headscope.models.weights import held
@@ -158,10 +158,6 @@ class StreamLayer:
     layer: int
     before: Tensor
     ran: list[tuple[nn.Module, Tensor, Tensor]] = field(default_factory=list[Any])
-
-
-class Enough(BaseException):
-    """Ends a pass."""
 
 
 @dataclass(eq=False)

@@ -20,7 +20,7 @@ from headscope.core.types import AnyDict, AnyMapping
 from headscope.errors import InputError, RefusedError
 from headscope.models.model import Model, expect_ids, uncached
 from headscope.models.perceiver import moved
-from headscope.models.pictures import OF_PICTURES, image_id
+from headscope.models.pictures import OF_ALL, OF_PICTURES, image_id
 from headscope.models.within import advice
 
 _MASKS = ("attention_mask", "decoder_attention_mask", "encoder_attention_mask")
@@ -63,7 +63,7 @@ def taken(model: Model, inputs: AnyMapping) -> AnyDict:
         if name in _MASKS and (ids is None or np.shape(ids) != tuple(tensor.shape)):
             tensor = _mask(name, tensor)
         ready[name] = tensor
-        if name not in OF_PICTURES or not listed:
+        if name not in (OF_PICTURES if listed else OF_ALL):
             rows[name] = tensor.shape[0]
     if not rows:
         raise InputError("inputs: expected what the module takes, such as input_ids, found an empty dict")

@@ -18,6 +18,7 @@ from headscope.core.grid import Frames, Grid
 from headscope.core.maps import DUST, AttentionMaps, Kind
 from headscope.core.tokens import Tokens
 from headscope.errors import InputError, RefusedError
+from headscope.models.denoisers import Canvas
 from headscope.models.encode import of_ids
 from headscope.models.model import Model
 from headscope.models.perceive import of_tower
@@ -226,6 +227,11 @@ def sides(
 ) -> list[tuple[Tokens, Bools | slice]]:
     """The query's and the key's tokens of one part and one row, and which positions of each are no padding."""
     first = records[0]
+    known = None if model.checked is None else model.checked.text_first
+    if GIVEN not in axes and (canvas := Canvas.of(model.module, ready, known)) is not None:
+        queries, keys = first.shape[2:]
+        crosses = queries != keys or first.kind == "cross"
+        return [(canvas.axis(queries), slice(None)), (canvas.axis(keys, key=crosses), slice(None))]
     if first.cells is not None:
         return [(on_grid(cells, axes.get("patches")), slice(None)) for cells in first.cells]
     _, _, queries, keys = first.shape
@@ -234,7 +240,8 @@ def sides(
     looks = of_tower(first.module)
     (query, kept), key = (_axis(model, side, looks, count, row, ready, axes) for side, count in named)
     if part != "cross" and queries < keys == len(key[0]) and query is not axes.get(part):
-        at = _stretch([seen_by(record, row) for record in records])
+        same = [record for record in records if record.shape == first.shape]  # of one step of a text's
+        at = _stretch([seen_by(record, row) for record in same])
         # Where no mask says which keys the queries are, they are called otherwise.
         query = labels(queries, "query ") if at is None else key[0].take(slice(at, at + queries))
     return [(query, kept), key]

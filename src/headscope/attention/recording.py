@@ -68,6 +68,10 @@ def afresh(args: tuple[Any, ...], kwargs: AnyMapping) -> tuple[tuple[Any, ...], 
     return tuple(None if isinstance(arg, Cache) else arg for arg in args), without
 
 
+class Enough(BaseException):
+    """Ends a pass."""
+
+
 class Hooks(ExitStack):
     """Hooks of modules that see what this thread runs alone, and are gone behind it."""
 

@@ -18,7 +18,6 @@ from torch import Tensor, nn
 from headscope.attention.linear import (
     PLACED,
     TOKEN,
-    Enough,
     HeadWriter,
     LinearCall,
     Pass,
@@ -31,7 +30,7 @@ from headscope.attention.neurons import projected
 from headscope.attention.one import output_of, running
 from headscope.attention.parts import group
 from headscope.attention.record import AttentionRecord
-from headscope.attention.recording import Hooks, recording
+from headscope.attention.recording import Enough, Hooks, recording
 from headscope.core.arrays import Floats
 from headscope.errors import RefusedError
 from headscope.models.model import Model, expect_exact, uncached

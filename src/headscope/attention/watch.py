@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from headscope.attention.expression import Fields, HeadAxis, Layout
 from headscope.attention.record import AttentionRecord, Hook, answered
 from headscope.core.maps import Kind
+from headscope.models.denoisers import crosses, denoises
 from headscope.models.weights import main_device
 from headscope.models.within import modules_of
 
@@ -52,13 +53,14 @@ class Places:
 
     A layer's index is the first number in its module's name. Where one module serves several layers (ALBERT), or
     names carry two numbers (blocks of layers), a number that was already used in this forward pass gives way to the
-    next free one, so calls keep their order. A module that splits its queries and attends piece by piece
-    (Qwen2.5-VL's windows) stays in its layer. Each thread counts its own calls.
+    next free one, so calls keep their order. Those of a denoiser are numbered through, by kind. A module that splits
+    its queries and attends piece by piece (Qwen2.5-VL's windows) stays in its layer. Each thread counts its own calls.
     """
 
     def __init__(self, model: nn.Module) -> None:
         self._names = {module: name for name, module in modules_of(model).items()}
         self._sides = _sides(self._names)
+        self._through = denoises(model)
         self._counts = _Counts()
 
     def begin(self) -> None:
@@ -77,6 +79,8 @@ class Places:
         name = self._names.get(module, type(module).__name__)
         numbers = re.findall(r"(?<=\.)\d+(?=\.|$)", f".{name}")
         stack = re.sub(r"(?<=\.)\d+(?=\.|$)", "*", f".{name}")[1:]
+        if self._through:
+            stack, numbers = "cross" if crosses(module) else "self", []
         layer = int(numbers[0]) if numbers else 0
         seen = self._counts.seen[stack]
         address, start = 0, 0
@@ -90,7 +94,7 @@ class Places:
         seen.add(layer)
         self._counts.last = module, address, start, layer
         kind: Kind = "self"
-        if _CROSS.search(re.split(r"\.\d+\.", name)[-1]):
+        if stack == "cross" or _CROSS.search(re.split(r"\.\d+\.", name)[-1]):
             kind = "cross"
         else:
             words = name.split(".")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from itertools import groupby
 from typing import Any
 
@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from headscope.attention.grids import Cut, Grids
 from headscope.attention.record import AttentionRecord
 from headscope.core.types import AnyDict
+from headscope.models.denoisers import Canvas
 from headscope.models.places import pixels_of, there
 
 _AXES = ("self", "given", "encoder", "decoder", "patches", "sound", "time", "space", "predictor")
@@ -105,6 +106,7 @@ def placed(
     - Tiles of a picture, pictures or frames in the batch axis (Idefics3), and channels of a series (PatchTST): one call
       each (``tile 1``, …).
     - A layer that looks along time at one place and over each frame alone (TimeSformer): ``time`` and ``space``.
+    - Calls of a denoiser keep to themselves; their area says of what they are (``joint``, ``cross 16 × 16``).
 
     Args:
         model: the module that ran.
@@ -115,6 +117,12 @@ def placed(
 
     Calls that are neither are as they were.
     """
+    if (canvas := Canvas.of(model, inputs)) is not None:
+        areas = [canvas.area(*record.shape[2:]) for record in records]
+        several = len(set(areas)) > 1
+        return [
+            replace(record, area=area if several else "") for record, area in zip(records, areas, strict=True)
+        ]
     shapes: dict[str, set[tuple[int, ...]]] = {}
     for record in records:
         shapes.setdefault(record.stack, set()).add(record.shape[2:])

@@ -341,7 +341,7 @@ _NAMED = {
     "Model": "one from hs.load",
     "Corpus": "a corpus",
     "Module": "a torch module",
-    "Pipeline": "a pipeline",
+    "Pipeline": "a pipeline of transformers",
     "dtype": "a torch.dtype",
     "device": "a torch.device",
     "Example": "an example",

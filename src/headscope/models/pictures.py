@@ -90,7 +90,11 @@ def with_text(tokenizer: Any, tokens: Tokens, read: str, text: str) -> Tokens:
     )
 
 
+OF_ALL = ("img_ids", "txt_ids")
+"""What a module takes of all inputs at once: where patches and words are."""
+
 OF_PICTURES = (
+    *OF_ALL,
     "pixel_values",
     "pixel_values_videos",
     "hidden_states",
