@@ -99,7 +99,7 @@ hs.roles(model, hs.corpora.builtin())                                # what each
   gives in the same rows.
 - **What a query can see** is what the model's mask says, by layer and head. A row that sees none of the keys that
   are meant does not count, so `m_n` may differ by layer and head.
-- **Units.** A figure is a share, from 0 to 1, unless the table says otherwise.
+- **Units.** A figure is a mean share, from 0 to 1, unless the table says otherwise.
 - **Sources.** `measure.cite()` prints BibTeX. Each measure is worked out on paper in `benchmarks/measures.md`.
 
 ## All measures
@@ -364,6 +364,9 @@ def row(measure: Measure, group: str) -> str:
     units = f"In {measure.units}." if measure.units not in ("share", "tokens", None) else ""
     seen = r", over the [^.,;]*\b(?:see|have|are there)\b[^.,;]*"  # of every measure, as the page says above
     what = re.sub(seen, "", measure.description)
+    what = re.sub(
+        r"^Mean share of (.*?) that goes to ", lambda match: f"{match[1][0].upper()}{match[1][1:]} to ", what
+    )
     text = " ".join(f"{what} {more(measure)} {units}".split()).replace("|", "\\|")
     return f"| `{measure.name}` | {text} | {measure.source or 'own'} | `{group}` |\n"
 

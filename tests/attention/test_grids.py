@@ -65,6 +65,10 @@ def test_maps_of_stages_are_the_models_own(family: str, monkeypatch: pytest.Monk
     assert next(calls, None) is None
     assert list(parts) == [f"stage {number + 1}" for number in range(len(parts))]
     assert len(parts["stage 1"].key) < len(parts["stage 1"].query)
+    for axis in (axis for maps in parts.values() for axis in (maps.query, maps.key)):
+        assert axis.boxes is not None
+        assert np.nanmin(axis.boxes, 0).tolist()[:2] == [0, 0]
+        assert np.nanmax(axis.boxes, 0)[2:] == pytest.approx([150, 100])
     last = list(parts.values())[-1].query
     assert (last.pieces[0] == "[CLS]") == last.mask("special")[0] == (family in ("PVT", "CvT"))
 

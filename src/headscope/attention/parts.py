@@ -269,10 +269,16 @@ def on_grid(cells: GridCells, patches: Tokens | None) -> Tokens:
     if patches is not None and patches.picture is not None and patches.boxes is not None:
         first, last = np.nanmin(patches.boxes[:, :2], 0), np.nanmax(patches.boxes[:, 2:], 0)
         step = (last - first) / cells.of[::-1]  # pixels of the picture for one that the model takes
+        size = step * cells.side[::-1] * (cells.columns, cells.rows)
+        ends = np.minimum(first + size, patches.picture.size)
         first = first + step * cells.moved[::-1]
-        last = first + step * cells.side[::-1] * (cells.columns, cells.rows)
-        tile = Tile(patches.picture, cells.rows, cells.columns, (*first.tolist(), *last.tolist()))
-        axis = tile.cells(cells.rows, cells.columns)
+        area = (*first.tolist(), *(first + size).tolist())
+        axis = Tile(patches.picture, cells.rows, cells.columns, area).cells(cells.rows, cells.columns)
+        places = np.array(axis.places).reshape(cells.rows, cells.columns, 5)
+        # Cells whose middles are moved up and left have all that is nearest to them.
+        places[:, -1, 3] = np.maximum(places[:, -1, 3], ends[0])
+        places[-1, :, 4] = np.maximum(places[-1, :, 4], ends[1])
+        axis = replace(axis, places=places.reshape(-1, 5))
     axis = replace(axis, special_mask=np.zeros(len(axis), np.bool_)).longer(["[CLS]"] * cells.before, -1)
     return axis.with_classes(cls=axis.special) if cells.before else axis
 
