@@ -311,3 +311,19 @@ def test_what_cannot_be_seen_is_refused() -> None:
     pipe.enable_attention_slicing("max")
     with pytest.raises(RefusedError, match="expected a row with the prompt"):
         hs.denoise(pipe, PROMPT, **SMALL)
+
+
+def test_the_row_of_the_prompt_is_told_by_its_vectors() -> None:
+    """As of Lumina, whose passes have it first."""
+    pipe = generators.stable_diffusion()
+    usual = hs.denoise(pipe, PROMPT, guidance_scale=4.0, **SMALL)
+
+    def turned(_: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        given = {name: kwargs[name].flip(0) for name in ("sample", "encoder_hidden_states") if name in kwargs}
+        return tuple(arg.flip(0) if arg.ndim == 4 else arg for arg in args), {**kwargs, **given}
+
+    pipe.unet.register_forward_pre_hook(turned, with_kwargs=True)
+    pipe.unet.register_forward_hook(lambda _, args, output: (output[0].flip(0),))
+    found = hs.denoise(pipe, PROMPT, guidance_scale=4.0, **SMALL)
+    assert_allclose(found.heats, usual.heats, atol=1e-6)
+    assert "encode_prompt" not in vars(pipe)

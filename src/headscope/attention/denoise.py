@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from inspect import signature
@@ -117,6 +118,7 @@ def denoise(
         torch.no_grad(),
         seeded(seed),
         run.watching(),
+        run.encoding(),
         read.watching(),
         recording(denoiser, run.shown, fused=True),
     ):
@@ -163,6 +165,7 @@ class _Run:
         self._inputs: AnyDict = {}
         self._time: float | None = None
         self._checks = self._sees = False
+        self._encoded: Any = None
         self._bytes = 0
         self._sums: dict[tuple[int, int], tuple[Tensor, int]] = {}
 
@@ -171,6 +174,33 @@ class _Run:
         hooks = Hooks()
         hooks.before(self._model.module, self._enters)
         return hooks
+
+    @contextmanager
+    def encoding(self) -> Generator[None]:
+        """Within it the vectors of the prompt are kept, by which its row is told from that without it."""
+        encode: Any = getattr(self._pipe, "encode_prompt", None)
+        if encode is None:
+            yield
+            return
+
+        def keeping(*args: Any, **kwargs: Any) -> Any:
+            made = encode(*args, **kwargs)
+            self._encoded = next(iter(made))
+            return made
+
+        self._pipe.encode_prompt = keeping
+        try:
+            yield
+        finally:
+            del self._pipe.encode_prompt
+
+    def prompt_row(self) -> int:
+        """Which row of a pass has the prompt: the first where that alone has its vectors (Lumina), else the last."""
+        texts, mine = self._inputs[TEXT], self._encoded
+        if not isinstance(mine, Tensor) or mine.shape[1:] != texts.shape[1:]:
+            return len(texts) - 1
+        same = [torch.equal(text.to(mine), mine[0]) for text in texts]
+        return 0 if same == [True, False] else len(texts) - 1
 
     def _enters(self, module: nn.Module, args: tuple[Any, ...], kwargs: AnyDict) -> None:
         if self._checks:
@@ -210,10 +240,10 @@ class _Run:
         rows = record.shape[0]
         if rows != len(self._inputs[TEXT]) or rows > 2:
             raise RefusedError(
-                f"{record.module}: expected a row with the prompt, and one without it before, found {rows} for "
+                f"{record.module}: expected a row with the prompt, and one without it, found {rows} for "
                 f"{len(self._inputs[TEXT])}"
             )
-        record = _last_row(record)
+        record = _one_row(record, self.prompt_row())
         _, heads, queries, keys = record.shape
         if self._maps and (self._layers is None or record.layer in self._layers):
             self._bytes += 4 * heads * queries * keys
@@ -350,9 +380,9 @@ def _fewer(inputs: AnyMapping) -> AnyDict:
     return fewer
 
 
-def _last_row(record: AttentionRecord) -> AttentionRecord:
-    """The call for the last of a batch's rows: with the prompt, where there is one without it."""
-    row = slice(-1, None)
+def _one_row(record: AttentionRecord, place: int) -> AttentionRecord:
+    """The call for one of a batch's rows."""
+    row = slice(place, place + 1)
     mask, bias = (None if x is None else x[row] if x.ndim == 4 else x for x in (record.mask, record.bias))
     given = None if record.given is None else record.given[row]
     return replace(record, q=record.q[row], k=record.k[row], v=None, mask=mask, bias=bias, given=given)
