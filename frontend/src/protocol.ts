@@ -379,6 +379,7 @@ export interface ExplorerState {
   picture?: "lines" | "matrix" | "text" | "image";
   smooth?: boolean;
   opacity?: number;
+  medium?: number | null;
   queries?: "all" | "patches";
   strip?: "head" | "mean";
   rollout?: boolean;
@@ -1649,6 +1650,7 @@ export const STATE_DEFAULTS: Required<ExplorerState> = {
   picture: "lines",
   smooth: false,
   opacity: 0.8,
+  medium: null,
   queries: "all",
   strip: "head",
   rollout: false,

@@ -350,7 +350,7 @@ test("nonsense in a fragment is left out", () => {
   );
   expect(read("#threshold=7&top_k=2.7")).toEqual({ threshold: 1, top_k: 2 });
   expect(read("#threshold=null&sinks=false")).toEqual({ threshold: null, sinks: false });
-  expect(Object.keys(DEFAULTS)).toHaveLength(36);
+  expect(Object.keys(DEFAULTS)).toHaveLength(37);
 });
 
 test("a large grid of many layers takes its width rather than cells that cannot be read", () => {

@@ -31,7 +31,7 @@ test("every key of the state is heeded by something that is drawn", () => {
 });
 
 test("what is pointed at is drawn alone, and what only the grid heeds is drawn with it at once", () => {
-  const pointed = ["between", "opacity", "pin", "queries", "rollout", "smooth", "strip", "time"];
+  const pointed = ["between", "medium", "opacity", "pin", "queries", "rollout", "smooth", "strip", "time"];
   expect([...focus].sort()).toEqual(pointed);
   expect([...focus].filter((key) => main.has(key))).toEqual([]);
   const beside = [...rest].filter((key) => !main.has(key) && !focus.has(key));

@@ -1,10 +1,11 @@
 // Heads on a picture: where areas stand in a raster, what veils say, and rows and means of maps with masks and blocks.
 
 import { expect, test } from "vitest";
+import { onSheet, panesOf } from "../src/draw/panes";
 import { repeated, smoothed } from "../src/draw/png";
-import { Raster } from "../src/draw/veils";
+import { type Raster, rastersOf, veil } from "../src/draw/veils";
 import type { AxisInfo, ExplorerPayload, PartInfo } from "../src/protocol";
-import { areaAt, type Box, covered } from "../src/scene/areas";
+import { areaAt, type Box, covered, nextTo } from "../src/scene/areas";
 import { COLOURS } from "../src/scene/color";
 import type { Shown } from "../src/scene/cut";
 import { Store } from "../src/scene/data";
@@ -33,26 +34,30 @@ function grid(rows: number, columns: number, prefix = 1, counts?: number[]): Axi
 
 const boxes = (axis: AxisInfo): (Box | null)[] => axis.boxes as unknown as (Box | null)[];
 const LOOK = { smooth: false, opacity: 1, signed: false, theme: "light" } as const;
+const SEEN = { kind: "picture", src: "", width: 1000, height: 1000, name: "" } as const;
+const rasterOf = (boxes: readonly (Box | null)[]): Raster => rastersOf(SEEN, boxes)[0]!;
+const veiled = (raster: Raster, shares: number[], look: Parameters<typeof veil>[2]): void =>
+  veil([raster], { shares }, look);
 const alpha = (raster: Raster): number[] => [...raster.pixels].map((pixel) => pixel >>> 24);
 
 test("each patch is a cell, and a block of patches several", () => {
-  const raster = new Raster(boxes(grid(2, 3)));
+  const raster = rasterOf(boxes(grid(2, 3)));
   expect([raster.columns, raster.rows, raster.area]).toEqual([3, 2, [0, 0, 30, 20]]);
-  raster.veil([9, 1, 0, 0, 0, 0, 0.25], LOOK);
+  veiled(raster, [9, 1, 0, 0, 0, 0, 0.25], LOOK);
   expect(alpha(raster)).toEqual([0, 255, 255, 255, 255, 127]);
   // Two by two, one beside it, and what is left below: smaller at the edge.
-  const blocks = new Raster([[0, 0, 20, 20], [20, 0, 30, 20], null, [0, 20, 20, 30], [20, 20, 30, 30]]);
+  const blocks = rasterOf([[0, 0, 20, 20], [20, 0, 30, 20], null, [0, 20, 20, 30], [20, 20, 30, 30]]);
   expect([blocks.columns, blocks.rows]).toEqual([3, 3]);
-  blocks.veil([0, 1, 7, 0.25, 0], LOOK);
+  veiled(blocks, [0, 1, 7, 0.25, 0], LOOK);
   expect(alpha(blocks)).toEqual([255, 255, 0, 255, 255, 0, 127, 127, 255]);
 });
 
 test("areas that leave a gap, and odd sizes, have their own cells", () => {
-  const raster = new Raster([
+  const raster = rasterOf([
     [0, 0, 7.3, 7.3],
     [14.6, 0, 21.9, 7.3],
   ]);
-  raster.veil([1, 0], LOOK);
+  veiled(raster, [1, 0], LOOK);
   expect([raster.columns, raster.rows, [...raster.pixels].map((pixel) => pixel !== 0)]).toEqual([
     3,
     1,
@@ -66,15 +71,89 @@ test("areas that leave a gap, and odd sizes, have their own cells", () => {
   ]).toEqual([6, -1, 1]);
 });
 
+test("what several areas cover has the mean of what these have", () => {
+  const kmers = rasterOf([0, 1, 2].map((at): Box => [20 * at, 0, 20 * at + 60, 20]));
+  expect([kmers.columns, kmers.rows]).toEqual([5, 1]);
+  veiled(kmers, [1, 0, NaN], LOOK);
+  expect(alpha(kmers)).toEqual([0, 75, 75, 255, 199]); // 1, a half of it twice, 0, and what is not seen
+  // Patches of 16 that are 10 apart: every edge is between two cells.
+  const patches = rasterOf([0, 1, 2].map((at): Box => [10 * at, 0, 10 * at + 16, 16]));
+  expect(patches.columns).toBe(18);
+  expect([areaAt([[0, 0, 60, 20], [20, 0, 80, 20], null], 50, 10), areaAt([[0, 0, 60, 20]], 60, 10)]).toEqual([1, -1]);
+});
+
+test("a bright spot on one of several pictures is dark on the others, in one scale", () => {
+  const media = [0, 1].map(
+    (at) => ({ kind: "picture", name: `camera ${at}`, box: [48 * at, 20, 48 * at + 40, 60] }) as const,
+  );
+  const sheet = { ...SEEN, width: 88, height: 60, media: media.map(({ box, ...one }) => ({ ...one, box: [...box] })) };
+  const areas = media.flatMap(({ box: [left, top] }) =>
+    [0, 1, 2, 3].map(
+      (at): Box => [
+        left! + 20 * (at % 2),
+        top! + 20 * (at >> 1),
+        left! + 20 * (at % 2) + 20,
+        top! + 20 * (at >> 1) + 20,
+      ],
+    ),
+  );
+  const rasters = rastersOf(sheet, [null, ...areas]);
+  veil(rasters, { shares: [3, 0, 0, 0, 0.25, 0, 1, 0, 0] }, LOOK);
+  expect(rasters.map(alpha)).toEqual([
+    [255, 255, 255, 127],
+    [255, 0, 255, 255],
+  ]);
+  // Each stands on its own, its name above it; a point between them is on none.
+  const laid = panesOf(sheet, 400);
+  expect(laid.panes.map(({ name }) => name)).toEqual(["camera 0", "camera 1"]);
+  const [one, other] = laid.panes.map(({ at }) => at);
+  expect(one![2]).toBeLessThan(other![0]);
+  expect(onSheet(laid, (one![2] + other![0]) / 2, one![3] - 1)).toBeNull();
+  const [x, y] = onSheet(laid, other![2] - 1, one![1] + 1)!;
+  expect(areaAt([null, ...areas], x, y)).toBe(6);
+  expect(nextTo([null, ...areas], 2, [1, 0])).toBe(5); // from the right edge of one to the left edge of the next
+  expect(panesOf(sheet, 400, 1).panes.map(({ at }) => at)).toEqual([[0, 17, 400, 417]]);
+  expect(panesOf(sheet, 120).panes.map(({ name }) => name)).toEqual(["", ""]);
+});
+
+test("letters stand in lines that can be read, and a series has its channels beside it", () => {
+  const text = "ACDEFGHIKLMN".repeat(10);
+  const letters = { kind: "letters", src: "", width: 2400, height: 20, name: "" } as const;
+  const info = {
+    ...letters,
+    media: [{ kind: "letters" as const, name: "1UBQ", box: [0, 0, 2400, 20], letters: text }],
+  };
+  for (const width of [340, 560, 1000, 2400]) {
+    const { panes } = panesOf(info, width);
+    expect(panes.flatMap(({ letters }) => letters).join("")).toBe(text);
+    for (const { at, letters, beside } of panes) {
+      expect((at[2] - at[0]) / letters.length).toBeGreaterThanOrEqual(13);
+      expect(at[2]).toBeLessThanOrEqual(width);
+      if (panes.length > 1) expect(Number(beside[0]) % 10).toBe(1);
+    }
+    const last = panes.at(-1)!;
+    expect(onSheet({ panes, height: 0 }, last.at[2] - 1, last.at[1] + 1)![0]).toBeGreaterThan(2380);
+  }
+  const channels = ["HUFL", "OT"];
+  const series = {
+    ...letters,
+    kind: "series" as const,
+    media: [{ kind: "series" as const, name: "x", box: [0, 0, 960, 144], channels }],
+  };
+  const [pane] = panesOf(series, 500).panes;
+  expect([pane!.beside, pane!.name, pane!.at[2]]).toEqual([channels, "", 500]);
+  expect(pane!.at[0]).toBeGreaterThan(20);
+});
+
 test("what cannot be seen is grey, and a difference has the colour of its sign", () => {
-  const raster = new Raster(boxes(grid(1, 4, 0)));
-  raster.veil([NaN, 0.5, -0.5, 0], { ...LOOK, signed: true });
+  const raster = rasterOf(boxes(grid(1, 4, 0)));
+  veiled(raster, [NaN, 0.5, -0.5, 0], { ...LOOK, signed: true });
   const hex = (pixel: number): string =>
     `#${[0, 8, 16].map((by) => ((pixel >>> by) & 255).toString(16).padStart(2, "0")).join("")}`;
   const [grey, plus, minus, none] = [...raster.pixels];
   expect([hex(plus!), hex(minus!), none! >>> 24]).toEqual([COLOURS.light.plus, COLOURS.light.minus, 0]);
   expect([hex(grey!), grey! >>> 24]).toEqual(["#868c92", 199]);
-  raster.veil([NaN, 0.5, 0.125, 0], { ...LOOK, opacity: 0.8 });
+  veiled(raster, [NaN, 0.5, 0.125, 0], { ...LOOK, opacity: 0.8 });
   expect(alpha(raster)).toEqual([199, 0, 102, 204]);
 });
 
@@ -104,7 +183,7 @@ test("pictures have room beside one another", () => {
     for (const count of [2, 3, 12]) {
       const beside = Math.min(count, Math.max(2, Math.min(6, Math.floor(width / 120))));
       expect(smallLayout(count, width, info(120, 80)) * beside + SMALL_GAP * (beside - 1)).toBeLessThanOrEqual(width);
-      const { one, tall } = stripLayout(count, [0, 0, 120, 80], width);
+      const { one, tall } = stripLayout(count, false, [0, 0, 120, 80], width);
       expect(one + (count > 1 ? one + STRIP_GAP : 0)).toBeLessThanOrEqual(width);
       expect(tall).toBe(Math.round((one * 80) / 120));
     }

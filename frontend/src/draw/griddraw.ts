@@ -1,6 +1,6 @@
 // A head in a cell of the grid: lines or a heat map, gold links, and its figure below.
 
-import { type Box, WIDE } from "../scene/areas";
+import { type Box, covered, heard, WIDE } from "../scene/areas";
 import { bare, fixed } from "../scene/format";
 import { FIGURED } from "../scene/gridlayout";
 import type { Heads } from "../scene/heads";
@@ -12,7 +12,7 @@ import { lineSegments, type Thumb } from "../scene/thumbs";
 import { area, lettering, type Pen, ratio, write } from "./canvas";
 import { drawCells, drawThumbLinks } from "./golddraw";
 import { drawCell, type Spectrogram } from "./lanes";
-import { type Easel, rasterOf } from "./veils";
+import { drawCovered, type Easel, rastersOf } from "./veils";
 
 /** A cell is at most so many times as tall as wide. */
 const TALLEST = 1.6;
@@ -24,8 +24,8 @@ const PAD = 3;
 /** How tall a cell is for its width: as the picture that it shows. */
 export function aspectOf({ scene, pictured }: Heads): number {
   if (!pictured) return 1;
-  if (scene.input.sound) return HEARD;
-  const [left, top, right, bottom] = rasterOf((scene.part.key.boxes ?? []) as readonly (Box | null)[]).area;
+  if (heard(scene.input, scene.part)) return HEARD;
+  const [left, top, right, bottom] = covered((scene.part.key.boxes ?? []) as readonly (Box | null)[]);
   return right - left > WIDE * (bottom - top) ? 1 : Math.min(TALLEST, (bottom - top) / (right - left));
 }
 
@@ -94,8 +94,9 @@ export function tag(pen: Pen, look: Look, { owner }: Scene, side: number, x: num
 function onPicture(heads: Heads, easel: Easel, spectrogram: Spectrogram) {
   const { scene, box } = heads;
   const { input, against, owner } = scene;
-  const raster = rasterOf((scene.part.key.boxes ?? []) as readonly (Box | null)[]);
-  const [left, top, right, bottom] = raster.area;
+  const boxes = (scene.part.key.boxes ?? []) as readonly (Box | null)[];
+  const rasters = rastersOf(input.picture!, boxes);
+  const [left, top, right, bottom] = covered(boxes);
   // A wide one fills its cell.
   const fits = Math.min(box.cell / (right - left), box.tall / (bottom - top));
   const fills = right - left > WIDE * (bottom - top);
@@ -104,15 +105,14 @@ function onPicture(heads: Heads, easel: Easel, spectrogram: Spectrogram) {
   const look = { smooth: false, opacity: 0.85, signed: against !== null, theme: owner.theme };
   return (layer: number, head: number, x: number, y: number): void => {
     const given = heads.given(layer, head);
-    if (input.sound) {
+    if (heard(input, scene.part)) {
       const shares = given ?? heads.means(layer, head);
       return drawCell(easel.pen, scene, spectrogram, shares, [x, y, box.cell, box.tall]);
     }
     const [x0, y0] = [sharp(x + (box.cell - wide) / 2), sharp(y + (box.tall - tall) / 2)];
-    easel.photo(input.picture!, raster.area, x0, y0, wide, tall, against !== null);
-    if (given || against) raster.veil(given ?? heads.means(layer, head), look);
-    else raster.veilCodes(looksOf(scene, layer, head) ?? [], look);
-    easel.veils(raster, x0, y0, wide, tall, look);
+    const veiled =
+      given || against ? { shares: given ?? heads.means(layer, head) } : { codes: looksOf(scene, layer, head) ?? [] };
+    drawCovered(easel, input.picture!, rasters, [x0, y0, wide, tall], look, veiled);
   };
 }
 

@@ -1,11 +1,12 @@
 // What lies over a picture: an area that is not looked at is dark, one that cannot be seen is grey.
 
-import type { PictureInfo } from "../protocol";
-import { type Box, covered } from "../scene/areas";
-import { COLOURS } from "../scene/color";
+import type { MediumInfo, PictureInfo } from "../protocol";
+import { type Box, covered, mediaOf, mediumAt } from "../scene/areas";
+import { COLOURS, type Theme } from "../scene/color";
 import { Made } from "../scene/made";
 import type { Look } from "../scene/onpicture";
 import { type Pen, ratio } from "./canvas";
+import { inked } from "./spectrogram";
 
 const images = new Map<string, Promise<HTMLImageElement>>();
 
@@ -27,6 +28,9 @@ export function imageOf({ src }: Pick<PictureInfo, "src">): Promise<HTMLImageEle
 /** Cells across or down that a raster has at most. */
 const FINEST = 512;
 
+/** Curves and letters are seen through the strongest tint. */
+const SHEER = 0.7;
+
 /** Colours as little-endian RGBA: what is not looked at, and what cannot be seen. */
 const [DARK, UNSEEN] = [0x12100c, (199 << 24) | 0x928c86];
 
@@ -36,7 +40,7 @@ const number = (hex: string): number => parseInt(hex.slice(5, 7) + hex.slice(3, 
 const darkness = (opacity: number): Uint32Array =>
   Uint32Array.from({ length: 256 }, (_, code) => (Math.round(opacity * (255 - code)) << 24) | DARK);
 
-/** Areas as the cells of a raster, each as large as the smallest area: a larger one has several. */
+/** The areas of a medium as the cells of a raster, each as large as areas are apart: most areas have several. */
 export class Raster {
   readonly area: Box;
   readonly columns: number;
@@ -47,60 +51,62 @@ export class Raster {
   private readonly cells: Int32Array;
   private canvas: HTMLCanvasElement | null = null;
 
-  constructor(boxes: readonly (Box | null)[]) {
+  constructor(
+    boxes: readonly (Box | null)[],
+    readonly medium: MediumInfo,
+  ) {
     this.area = covered(boxes);
     const [left, top, right, bottom] = this.area;
-    let [wide, tall] = [right - left, bottom - top];
-    for (const box of boxes) if (box) [wide, tall] = [Math.min(wide, box[2] - box[0]), Math.min(tall, box[3] - box[1])];
-    const count = (whole: number, one: number): number => Math.min(FINEST, Math.max(1, Math.round(whole / one) || 1));
-    [this.columns, this.rows] = [count(right - left, wide), count(bottom - top, tall)];
-    this.pixels = new Uint32Array(this.columns * this.rows);
+    const [column, row] = ([0, 1] as const).map((side) =>
+      grid(boxes.flatMap((box) => (box ? [box[side], box[side + 2]!] : []))),
+    ) as [number, number];
+    [this.columns, this.rows] = [column, row];
+    this.pixels = new Uint32Array(column * row);
     this.cells = new Int32Array(4 * boxes.length);
-    const column = (x: number): number => Math.round(((x - left) / (right - left)) * this.columns);
-    const row = (y: number): number => Math.round(((y - top) / (bottom - top)) * this.rows);
+    const x = (edge: number): number => Math.round(((edge - left) / (right - left)) * column);
+    const y = (edge: number): number => Math.round(((edge - top) / (bottom - top)) * row);
     boxes.forEach((box, place) => {
       if (!box) return;
-      const [first, above] = [Math.min(column(box[0]), this.columns - 1), Math.min(row(box[1]), this.rows - 1)];
-      this.cells.set([first, Math.max(column(box[2]), first + 1), above, Math.max(row(box[3]), above + 1)], 4 * place);
+      const [first, above] = [Math.min(x(box[0]), column - 1), Math.min(y(box[1]), row - 1)];
+      this.cells.set([first, Math.max(x(box[2]), first + 1), above, Math.max(y(box[3]), above + 1)], 4 * place);
     });
   }
 
-  /** Veils by bytes that stand for the roots of shares of the largest. */
-  veilCodes(codes: ArrayLike<number>, { opacity }: Look): void {
-    const colors = darkness(opacity);
-    this.fill(codes.length, (place) => colors[codes[place]!]!);
-  }
-
-  /** The largest share that any area has. */
-  largest(shares: ArrayLike<number>): number {
-    let most = 1e-12;
-    for (let place = 0; place < shares.length; place++)
-      if (this.cells[4 * place + 1] !== 0 && Math.abs(shares[place]!) > most) most = Math.abs(shares[place]!);
-    return most;
-  }
-
-  /** Veils by shares; NaN: it cannot be seen. */
-  veil(shares: ArrayLike<number>, { opacity, signed, theme }: Look): void {
-    const most = this.largest(shares);
-    const [plus, minus] = [number(COLOURS[theme].plus), number(COLOURS[theme].minus)];
-    const colors = darkness(opacity);
-    this.fill(shares.length, (place) => {
-      const share = shares[place]!;
-      if (Number.isNaN(share)) return UNSEEN;
-      const code = Math.round(255 * Math.sqrt(Math.abs(share) / most));
-      return signed ? (Math.round(opacity * code) << 24) | (share < 0 ? minus : plus) : colors[Math.min(255, code)]!;
-    });
-  }
-
-  private fill(count: number, color: (place: number) => number): void {
+  /** The mean of what covers each cell; NaN where none of it can be seen, Infinity where nothing stands. */
+  heat(shares: ArrayLike<number>): Float64Array {
     const { cells, columns, pixels } = this;
-    pixels.fill(0);
-    for (let at = 0; at < 4 * count; at += 4) {
-      if (cells[at + 1] === 0) continue;
-      const found = color(at / 4);
+    const [sums, counts] = [new Float64Array(pixels.length), new Uint16Array(pixels.length)];
+    const there = new Uint8Array(pixels.length);
+    for (let at = 0; at < 4 * shares.length; at += 4) {
+      const share = shares[at / 4]!;
       for (let row = cells[at + 2]!; row < cells[at + 3]!; row++)
-        for (let column = cells[at]!; column < cells[at + 1]!; column++) pixels[row * columns + column] = found;
+        for (let cell = row * columns + cells[at]!; cell < row * columns + cells[at + 1]!; cell++) {
+          there[cell] = 1;
+          if (Number.isNaN(share)) continue;
+          sums[cell]! += share;
+          counts[cell]!++;
+        }
     }
+    return sums.map((sum, cell) => (there[cell] ? sum / counts[cell]! : Infinity));
+  }
+
+  /** Veils by heat of the `most`: a picture is dark where it has none, and what is drawn has the more colour. */
+  paint(heat: Float64Array, most: number, { opacity, signed, theme }: Look): void {
+    const { plus, minus, accent } = COLOURS[theme];
+    const [more, less] = [number(signed ? plus : accent), number(minus)];
+    const colors = darkness(opacity);
+    const drawn = this.medium.kind !== "picture";
+    heat.forEach((share, cell) => {
+      const code = Math.min(255, Math.round(255 * Math.sqrt(Math.abs(share) / most)));
+      this.pixels[cell] =
+        share === Infinity
+          ? 0
+          : Number.isNaN(share)
+            ? UNSEEN
+            : drawn || signed
+              ? (Math.round((drawn ? SHEER : 1) * opacity * code) << 24) | (share < 0 ? less : more)
+              : colors[code]!;
+    });
   }
 
   /** Whether cells run into each other: where that is asked for, or they have no pixel each. */
@@ -124,34 +130,82 @@ export class Raster {
   }
 }
 
-const rasters = new WeakMap<readonly (Box | null)[], Raster>();
+/** How many cells have every edge of areas between two of them, or nearly so. */
+function grid(edges: readonly number[]): number {
+  const sorted = Float64Array.from(edges).sort();
+  const low = sorted[0] ?? 0;
+  const whole = sorted.at(-1)! - low;
+  let step = whole;
+  sorted.forEach((edge, at) => {
+    const gap = edge - (sorted[at - 1] ?? low);
+    if (gap > whole / FINEST) step = Math.min(step, gap);
+  });
+  const count = (parts: number): number => Math.min(FINEST, Math.max(1, Math.round((parts * whole) / step) || 1));
+  const fits = (cells: number): boolean =>
+    sorted.every((edge) => Math.abs(((((edge - low) / whole) * cells + 0.5) % 1) - 0.5) < OFF);
+  return [1, 2, 3, 4, 5].map(count).find(fits) ?? count(1);
+}
+const OFF = 0.1;
 
-/** The raster of some areas, made once for these. */
-export function rasterOf(boxes: readonly (Box | null)[]): Raster {
-  const found = rasters.get(boxes) ?? new Raster(boxes);
+const rasters = new WeakMap<readonly (Box | null)[], readonly Raster[]>();
+
+/** A raster of each medium that areas are on, made once for these. */
+export function rastersOf(info: PictureInfo, boxes: readonly (Box | null)[]): readonly Raster[] {
+  const found =
+    rasters.get(boxes) ??
+    mediaOf(info)
+      .map((medium) => [medium, boxes.map((box) => (box && mediumAt(info, box) === medium ? box : null))] as const)
+      .filter(([, own]) => own.some(Boolean))
+      .map(([medium, own]) => new Raster(own, medium));
   rasters.set(boxes, found);
   return found;
 }
 
-/** Copies of a picture that are kept, each of one size. */
+/** Shares, NaN: not seen; or bytes of the roots of shares of the largest. */
+export type Veiled = { readonly shares: ArrayLike<number> } | { readonly codes: ArrayLike<number> };
+
+/** Veil all media on one scale. */
+export function veil(rasters: readonly Raster[], veiled: Veiled, look: Look): void {
+  const shares = "shares" in veiled ? veiled.shares : Float64Array.from(veiled.codes, (code) => (code / 255) ** 2);
+  const heats = rasters.map((raster) => raster.heat(shares));
+  let most = 1e-12;
+  for (const heat of heats)
+    for (const each of heat) if (Math.abs(each) < Infinity) most = Math.max(most, Math.abs(each));
+  rasters.forEach((raster, at) => raster.paint(heats[at]!, most, look));
+}
+
+/** In what colours a picture is drawn: in its own, in grey, so that tints are seen on it, or in a theme's ink. */
+export type Tone = "own" | "grey" | Theme;
+
+/** The tone of a medium: what is no picture is in ink. */
+export const toneOf = ({ kind }: MediumInfo, { signed, theme }: Look): Tone =>
+  kind !== "picture" ? theme : signed ? "grey" : "own";
+
+/** Copies of a part of a picture that are kept, each of one size. */
 const SIZES = 8;
 const sized = new WeakMap<HTMLImageElement, Made<HTMLCanvasElement>>();
 
-/**
- * A part of a picture at the size in which it is drawn, in CSS pixels: made once, as it is drawn many times. `grey`:
- * tints are seen on it.
- */
-function photo(image: HTMLImageElement, part: Box, width: number, height: number, grey = false): HTMLCanvasElement {
-  const copies = sized.get(image) ?? new Made<HTMLCanvasElement>(SIZES);
+/** A part of a picture at the size in which it is drawn, in CSS pixels: made once, as it is drawn many times. */
+function photo(
+  image: HTMLImageElement,
+  info: PictureInfo,
+  whole: Box,
+  width: number,
+  height: number,
+  tone: Tone,
+): HTMLCanvasElement {
+  const part = within(image, info, whole);
+  const copies = sized.get(image) ?? new Made<HTMLCanvasElement>(SIZES * mediaOf(info).length);
   sized.set(image, copies);
   const [wide, tall] = [Math.max(1, Math.round(width * ratio())), Math.max(1, Math.round(height * ratio()))];
-  return copies.of([part, wide, tall, grey], () => {
+  return copies.of([part, wide, tall, tone], () => {
     const copy = document.createElement("canvas");
     [copy.width, copy.height] = [wide, tall];
     const pen = copy.getContext("2d")!;
     pen.imageSmoothingQuality = "high";
-    pen.drawImage(image, part[0], part[1], part[2] - part[0], part[3] - part[1], 0, 0, wide, tall);
-    if (grey) {
+    const source = tone === "light" || tone === "dark" ? inked(image, tone) : image;
+    pen.drawImage(source, part[0], part[1], part[2] - part[0], part[3] - part[1], 0, 0, wide, tall);
+    if (tone === "grey") {
       const pixels = pen.getImageData(0, 0, wide, tall);
       const { data } = pixels;
       for (let at = 0; at < data.length; at += 4)
@@ -175,35 +229,49 @@ export const within = (
 /** What pictures are drawn on: a canvas, or the SVG of a still. */
 export interface Easel {
   readonly pen: Pen;
-  /** A part of a picture; `grey`: tints are seen on it. */
-  photo(info: PictureInfo, part: Box, x: number, y: number, width: number, height: number, grey: boolean): void;
+  /** A part of a picture. */
+  photo(info: PictureInfo, part: Box, x: number, y: number, width: number, height: number, tone: Tone): void;
   /** The veils of a raster as they are. */
   veils(raster: Raster, x: number, y: number, width: number, height: number, look: Look): void;
+  /** Draw with the corner elsewhere, and nothing outside of a `frame`, if there is one. */
+  moved(x: number, y: number, frame: Box | null, draw: () => void): void;
 }
 
 export const onCanvas = (pen: CanvasRenderingContext2D, image: HTMLImageElement): Easel => ({
   pen,
-  photo: (info, part, x, y, width, height, grey) =>
-    pen.drawImage(photo(image, within(image, info, part), width, height, grey), x, y, width, height),
+  photo: (info, part, x, y, width, height, tone) =>
+    pen.drawImage(photo(image, info, part, width, height, tone), x, y, width, height),
   veils: (raster, x, y, width, height, look) => raster.put(pen, [x, y, width, height], look),
+  moved(x, y, frame, draw) {
+    pen.save();
+    if (frame) {
+      pen.beginPath();
+      pen.rect(frame[0], frame[1], frame[2] - frame[0], frame[3] - frame[1]);
+      pen.clip();
+    }
+    pen.translate(x, y);
+    draw();
+    pen.restore();
+  },
 });
 
-/** Shares of the largest, or bytes of their roots. */
-type Veiled = { readonly shares: ArrayLike<number> } | { readonly codes: ArrayLike<number> };
-
-/** The part of a picture that areas cover, under their veils, in the corner of an easel. */
+/** The parts of media that areas cover, under their veils, in a box of an easel. */
 export function drawCovered(
   easel: Easel,
   info: PictureInfo,
-  raster: Raster,
-  width: number,
-  height: number,
+  rasters: readonly Raster[],
+  [x, y, width, height]: Box,
   look: Look,
   veiled: Veiled | null,
 ): void {
-  easel.photo(info, raster.area, 0, 0, width, height, look.signed);
-  if (!veiled) return;
-  if ("codes" in veiled) raster.veilCodes(veiled.codes, look);
-  else raster.veil(veiled.shares, look);
-  easel.veils(raster, 0, 0, width, height, look);
+  const [left, top, right, bottom] = covered(rasters.map(({ area }) => area));
+  const [across, down] = [width / (right - left), height / (bottom - top)];
+  if (veiled) veil(rasters, veiled, look);
+  for (const raster of rasters) {
+    const { area, medium } = raster;
+    const [x0, y0] = [x + (area[0] - left) * across, y + (area[1] - top) * down];
+    const [wide, tall] = [(area[2] - area[0]) * across, (area[3] - area[1]) * down];
+    if (medium.kind !== "letters") easel.photo(info, area, x0, y0, wide, tall, toneOf(medium, look));
+    if (veiled) easel.veils(raster, x0, y0, wide, tall, look);
+  }
 }

@@ -1,9 +1,9 @@
 // A head on an example, on its picture or on its spectrogram, so small that it stands beside a sentence or in a card.
 
 import { inked } from "../draw/spectrogram";
-import { drawCovered, imageOf, onCanvas, Raster } from "../draw/veils";
+import { drawCovered, imageOf, onCanvas, rastersOf } from "../draw/veils";
 import type { PartInfo, PictureInfo, Reason } from "../protocol";
-import { type Box, covered } from "../scene/areas";
+import { type Box, covered, heard } from "../scene/areas";
 import { css, PALETTES } from "../scene/color";
 import { SQUARE, Store } from "../scene/data";
 import { pool } from "../scene/thumbs";
@@ -32,11 +32,20 @@ function storeOf(example: number): Store {
 /** Whether the tokens of an example are areas of a picture, or of the spectrogram of a sound. */
 export const pictured = (host: Host, example: number): boolean => seen(host, example) !== null;
 
-function seen(host: Host, example: number): { part: PartInfo; picture: PictureInfo; heard: number } | null {
+function seen(
+  host: Host,
+  example: number,
+): { part: PartInfo; picture: PictureInfo; sound: boolean; heard: number } | null {
   const input = host.figures.payload.examples[example]?.inputs[0];
   const part = input?.parts[0];
   if (!part?.key.boxes || !input?.picture) return null;
-  return { part, picture: input.picture, heard: input.sound ? input.sound.heard / input.sound.seconds : 1 };
+  const sound = heard(input, part);
+  return {
+    part,
+    picture: input.picture,
+    sound,
+    heard: sound && input.sound ? input.sound.heard / input.sound.seconds : 1,
+  };
 }
 
 /** The places of a head's layer and of itself in the maps of an example; null where they have it not. */
@@ -101,8 +110,7 @@ export async function glance(
 ): Promise<boolean> {
   const found = seen(host, example);
   if (!found) return mapped(canvas, host, cell, example, side);
-  const { part, picture, heard } = found;
-  const sound = picture.kind === "sound";
+  const { part, picture, sound, heard } = found;
   const boxes = part.key.boxes!.map((box) => clipped(box as Box | null, sound ? heard * picture.width : Infinity));
   const area = covered(boxes);
   const shape = sound ? SOUND : (area[2] - area[0]) / (area[3] - area[1]);
@@ -132,7 +140,7 @@ export async function glance(
     return true;
   }
   const look = { smooth: false, opacity: OPACITY, signed: false, theme };
-  drawCovered(onCanvas(pen, image), picture, new Raster(boxes), width, height, look, { shares });
+  drawCovered(onCanvas(pen, image), picture, rastersOf(picture, boxes), [0, 0, width, height], look, { shares });
   for (const [color, line] of own
     ? ([
         ["#0b0e10", 3],

@@ -1,6 +1,7 @@
 // The sentence of an input: what the open head and most heads do, or the heads by the token that is pointed at; in plain
 // words with their figures.
 
+import { nounOf } from "./areas";
 import { sinkNames } from "./axis";
 import { received, type Shown, value } from "./cut";
 import { figure, fixed, percent, plural, whole } from "./format";
@@ -253,6 +254,11 @@ const COLUMNS = ["left", "centre", "right"];
 /** The part of a picture or of a sound that a head looks at most above even attention. */
 function area({ input }: Scene, does: Highlight): Part[] {
   const share = `${percent(does.weight)} of its attention`;
+  const { picture } = input;
+  const medium = picture?.media?.[does.key];
+  if (picture?.media?.[1]) return [`gives ${medium?.name} ${share}`];
+  if (picture?.media)
+    return [`gives what lies from ${10 * does.key} to ${10 * does.key + 10}% of ${nounOf(picture)} ${share}`];
   if (!input.sound) {
     const [row, column] = [ROWS[Math.floor(does.key / 3)]!, COLUMNS[does.key % 3]!];
     const where = row === "middle" && column === "centre" ? "centre" : `${row} ${column}`;

@@ -1,7 +1,7 @@
 // A head on the picture that its tokens are areas of: what each board shows, what stands where, and what is said of it.
 
-import type { AxisInfo, PictureInfo } from "../protocol";
-import { type Box, boxesOf, covered, cutOff, WIDE } from "./areas";
+import type { AxisInfo, MediumInfo, PictureInfo } from "../protocol";
+import { type Box, boxesOf, covered, cutOff, heard, isWide, mediaOf, mediumAt, nounOf, sideOf, WIDE } from "./areas";
 import type { Item } from "./axis";
 import type { Theme } from "./color";
 import type { Shown } from "./cut";
@@ -27,10 +27,8 @@ import { talks } from "./wordsbeside";
 export type End = "from" | "to";
 
 /** On what a head is drawn: a picture, a sound, or a picture with the text beside it. */
-export function sensed({ input, part }: Scene): "picture" | "sound" | "text" {
-  if (input.sound && input.picture?.kind === "sound" && !part.key.images) return "sound";
-  return talks(part) ? "text" : "picture";
-}
+export const sensed = ({ input, part }: Scene): "picture" | "sound" | "text" =>
+  heard(input, part) ? "sound" : talks(part) ? "text" : "picture";
 
 /** How veils lie over a picture. */
 export interface Look {
@@ -91,7 +89,14 @@ export const chipFigure = (shares: Float64Array | null, place: number): string =
 
 function nameOf(scene: Scene, end: End, place: number): string {
   const item = scene.tokens(end).items[place];
-  return item ? called(scene.axis(end), item) : "";
+  return item ? called(scene.axis(end), item) + ofMedium(scene, end, place) : "";
+}
+
+/** Of several media the one that a token is on, as it stands after the token's name. */
+export function ofMedium(scene: Scene, end: End, place: number): string {
+  const { picture } = scene.input;
+  const box = boxesOf(scene.axis(end), scene.tokens(end))[place];
+  return picture?.media?.[1] && box ? ` of ${mediumAt(picture, box)?.name}` : "";
 }
 
 // One looks, several look; a block of patches is several.
@@ -164,21 +169,42 @@ export function small(scene: Scene, { maps, who }: Looking, focus: Parameters<ty
   }));
 }
 
-/** How much of what is given goes to areas, of all, and which area gets most; -1 for none. */
-export function onAreas(
-  { columns, part }: Scene,
+/** So many media are named, those that get most; less than this share of a whole is not worth it. */
+const [NAMED, LITTLE] = [3, 0.01];
+
+/** How much of what is given, of a whole, goes to which media, and to which area most; "" where none gets any. */
+export function mostSaid(
+  { columns, part, input: { picture } }: Scene,
   given: Float64Array,
-): { readonly inside: number; readonly all: number; readonly best: number } {
-  let [inside, all, best] = [0, 0, -1];
-  columns.items.forEach(({ start }, place) => {
-    const share = given[place]!;
-    if (Number.isNaN(share)) return;
-    all += share;
-    if (!part.key.boxes?.[start]) return;
-    inside += share;
+  whole: number,
+  looks: string,
+  name: (place: number) => string,
+): string {
+  if (!picture) return "";
+  const shares = new Map<MediumInfo, number>();
+  let best = -1;
+  boxesOf(part.key, columns).forEach((box, place) => {
+    const [share, medium] = [given[place]!, box && mediumAt(picture, box)];
+    if (!medium || Number.isNaN(share)) return;
+    shares.set(medium, (shares.get(medium) ?? 0) + share);
     if (best < 0 || share > given[best]!) best = place;
   });
-  return { inside, all, best };
+  if (best < 0) return "";
+  const said = [...shares]
+    .sort(([, one], [, other]) => other - one)
+    .filter(([, share], at) => at < NAMED && (at === 0 || share >= LITTLE * whole))
+    .map(([medium, share], at) => {
+      const of = at > 0 ? "" : `of what ${looks} at is `;
+      return `${percent(share / Math.max(whole, 1e-9))} ${of}${mediaOf(picture).length > 1 ? medium.name : nounOf(picture)}`;
+    });
+  return `${said.join(", ")}, most of it ${name(best)} (${figure(given[best]!)}).`;
+}
+
+/** How a share of what is looked at is seen on the media. */
+function scaleSaid(info: PictureInfo | undefined): string {
+  const drawn = (info ? mediaOf(info) : []).map(({ kind }) => kind !== "picture");
+  const none = drawn.every(Boolean) ? "Without colour" : drawn.some(Boolean) ? "Dark, or without colour" : "Dark";
+  return `${none}: not looked at, by the root of the share of the largest.`;
 }
 
 /** What the colours are, of numbers with a sign; of others what is `said`. */
@@ -189,6 +215,13 @@ export const tonesSaid = ({ against }: Scene, { sign }: Shown, said: string): st
       ? "Blue: positive; orange: negative."
       : said;
 
+/** Whether areas leave out an edge of a medium that they are on. */
+const cutAway = (info: PictureInfo, boxes: readonly (Box | null)[]): boolean =>
+  mediaOf(info).some((medium) => {
+    const own = boxes.filter((box) => box && mediumAt(info, box) === medium);
+    return own.length > 0 && cutOff(covered(own), sideOf(medium));
+  });
+
 /** What is said below, and whether it leaves room to say what can be done. */
 export function says(
   scene: Scene,
@@ -197,19 +230,11 @@ export function says(
   const { columns, part } = scene;
   const { key } = part;
   const { picture } = scene.input;
-  const { inside, all, best } = onAreas(scene, given);
   const signed = scene.against !== null || map.sign !== null;
-  const tones = tonesSaid(
-    scene,
-    map,
-    key.boxes || back ? "Dark: not looked at, by the root of the share of the largest." : "",
-  );
+  const tones = tonesSaid(scene, map, key.boxes || back ? scaleSaid(picture) : "");
   const greys = [
     [given, back ?? []].some((each) => each.some(Number.isNaN)) && "what the mask hides",
-    picture &&
-      key.boxes &&
-      cutOff(covered(boxesOf(key, columns)), picture) &&
-      "what the model does not see, as it is cut off",
+    picture && key.boxes && cutAway(picture, boxesOf(key, columns)) && "what the model does not see, as it is cut off",
   ].filter(Boolean);
   const grey = greys.length > 0 && `Grey: ${greys.join(", and ")}.`;
   const from = typeof who === "number" ? nameOf(scene, "from", who) : who === "patches" ? "patches" : "all queries";
@@ -217,8 +242,13 @@ export function says(
     to !== null
       ? `From ${from} to ${nameOf(scene, "to", to)}: ${chipFigure(given, to)}.`
       : !signed &&
-        best >= 0 &&
-        `${percent(inside / Math.max(all, 1e-9))} of what ${from} ${verb(scene, who)} at is the ${picture?.kind ?? "picture"}, most of it ${nameOf(scene, "to", best)} (${figure(given[best]!)}).`;
+        mostSaid(
+          scene,
+          given,
+          given.reduce((sum, share) => sum + (share || 0), 0),
+          `${from} ${verb(scene, who)}`,
+          (place) => nameOf(scene, "to", place),
+        );
   return { said: [most, tones, grey].filter(Boolean).join(" "), quiet: !most && !scene.against };
 }
 
@@ -227,7 +257,7 @@ export function says(
 /** Whether layers are drawn as a strip; of them the open head's number, or the mean of all heads. */
 export function strip(scene: Scene, who: string): { readonly title: string; readonly source: Source } | null {
   const { part, state, input } = scene;
-  if (part.index.length < 2 || !part.key.boxes || input.picture?.kind === "sound") return null;
+  if (part.index.length < 2 || !part.key.boxes || (input.sound && part.key.images)) return null;
   const source: Source = state.strip === "mean" && together(scene) ? "means" : scene.head;
   return { title: `Every layer, ${source === "means" ? "mean of heads" : `head ${source}`}: where ${who}`, source };
 }
@@ -278,11 +308,11 @@ const THIRD = 200;
  */
 export function boardLayout(
   { query, key }: Scene["part"],
-  { width: across, height }: PictureInfo,
+  info: PictureInfo,
   width: number,
   rolled: boolean,
 ): { readonly each: number; readonly stacked: boolean } {
-  const wide = across > WIDE * height;
+  const wide = isWide(info);
   if (wide || !query.boxes || !key.boxes || width < NARROW)
     return { each: Math.min(width, wide ? Infinity : MOST), stacked: true };
   const count = rolled && width >= 3 * THIRD + 2 * GAP ? 3 : 2;
@@ -290,21 +320,27 @@ export function boardLayout(
 }
 
 /** How wide each of so many small pictures is. */
-export function smallLayout(count: number, width: number, { width: across, height }: PictureInfo): number {
-  const beside = across > WIDE * height ? 1 : Math.min(count, Math.max(2, Math.min(6, Math.floor(width / 120))));
+export function smallLayout(count: number, width: number, info: PictureInfo): number {
+  const beside = isWide(info) ? 1 : Math.min(count, Math.max(2, Math.min(6, Math.floor(width / 120))));
   return Math.min(260, Math.floor((width - (beside - 1) * SMALL_GAP) / beside));
 }
 export const SMALL_GAP = 10;
 
-const [SMALLEST, LARGEST] = [52, 88];
+const [SMALLEST, LARGEST, LOWEST] = [52, 88, 14];
 export const STRIP_GAP = 6;
 
 /** How large the pictures of a strip are. */
 export function stripLayout(
   layers: number,
+  wide: boolean,
   [left, top, right, bottom]: Box,
   width: number,
 ): { readonly one: number; readonly tall: number } {
+  // A wide one is a lane: layers stand under one another.
+  if (wide && right - left > WIDE * (bottom - top)) {
+    const one = Math.min(width, LARGEST * 4);
+    return { one, tall: Math.max(LOWEST, Math.min(LARGEST / 2, Math.round((one * (bottom - top)) / (right - left)))) };
+  }
   const across = Math.max(2, Math.floor((width + STRIP_GAP) / (SMALLEST + STRIP_GAP)));
   const lines = Math.ceil(layers / across);
   const fits = Math.floor((width + STRIP_GAP) / Math.ceil(layers / lines)) - STRIP_GAP;

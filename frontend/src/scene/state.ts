@@ -113,6 +113,7 @@ export function settle(asked: ExplorerState, payload: ExplorerPayload): Full {
   if (state.picture === "image" && (!inputs[state.input]!.picture || !(part.query.boxes || part.key.boxes)))
     state.picture = "lines";
   if (!inputs[state.input]!.sound) [state.time, state.follow, state.span] = [null, false, null];
+  if ((state.medium ?? -1) >= (inputs[state.input]!.picture?.media?.length ?? 0)) state.medium = null;
   const most = (count: (part: PartInfo) => number): number => Math.max(...seen.map(count));
   const images = most(({ query, key }) => Math.max(query.images?.length ?? 0, key.images?.length ?? 0));
   state.unfolded = state.unfolded.filter((number) => number < images);
@@ -163,7 +164,7 @@ export function read(hash: string, prefix = ""): ExplorerState {
 }
 
 /** Keys that are nothing where they are null, and those that are several numbers: how many, 0 for any. */
-const NULLS: Keys = ["pin", "threshold", "time", "span", "zoom", "between"];
+const NULLS: Keys = ["pin", "threshold", "time", "span", "zoom", "between", "medium"];
 const LISTS: Partial<Record<keyof Full, number>> = { heads: 0, unfolded: 0, zoom: 4, between: 2, span: 2 };
 
 function parse(key: keyof Full, raw: string): unknown {
@@ -183,7 +184,7 @@ function parse(key: keyof Full, raw: string): unknown {
         : numbers.every((n) => Number.isInteger(n) && n >= 0);
     return good && (count === 0 || numbers.length === count) ? numbers : undefined;
   }
-  const normal = key === "threshold" || key === "time" ? 0 : DEFAULTS[key];
+  const normal = key === "threshold" || key === "time" || key === "medium" ? 0 : DEFAULTS[key];
   if (typeof normal === "boolean") return raw === "true" ? true : raw === "false" ? false : undefined;
   if (typeof normal === "number") {
     const number = Number(raw);

@@ -1,11 +1,11 @@
 // A head of a model of text and pictures: what the picture shows, how each word beside it is shaded, and what is said.
 
-import { type Box, covered } from "./areas";
+import { type Box, covered, nounOf } from "./areas";
 import { type Item, name } from "./axis";
 import { strength } from "./color";
 import { figure, percent } from "./format";
 import { concerns } from "./gold";
-import { type Board, chipFigure, type End, type Looking, onAreas, tonesSaid } from "./onpicture";
+import { type Board, chipFigure, type End, type Looking, mostSaid, ofMedium, tonesSaid } from "./onpicture";
 import type { Asked } from "./rows";
 import type { Scene } from "./scene";
 import { bare, onto, spaced, sumOf, words } from "./wordsbeside";
@@ -27,9 +27,6 @@ export function talkLayout(width: number): {
 
 /** A thumbnail is at most so many times as wide as tall. */
 export const WIDEST = 2.4;
-
-/** What stands beside the text. */
-const noun = ({ input }: Scene): string => input.picture?.kind ?? "picture";
 
 /** How wide a part of a picture is that is so tall. */
 export const cropWidth = ([left, top, right, bottom]: Box, tall: number): number =>
@@ -57,7 +54,13 @@ const backOf = ({ focused }: Scene, { back }: Looking): Float64Array | null => (
 
 function called(scene: Scene, end: End, place: number): string {
   const item = scene.tokens(end).items[place];
-  return !item ? "" : item.image || item.special ? name(item) : `“${bare(item)}”`;
+  return !item
+    ? ""
+    : item.image
+      ? name(item) + ofMedium(scene, end, place)
+      : item.special
+        ? name(item)
+        : `“${bare(item)}”`;
 }
 
 /** Who looks, as a sentence begins. */
@@ -94,17 +97,18 @@ export type Reading =
 /** The text in reading order, pictures where they stand in it; across, the picture stands before it. */
 export function reading(scene: Scene): Reading[] {
   const { query, key, kind } = scene.part;
-  const images = query.images ?? (key.boxes && kind === "cross" ? [{ start: -1, end: -1 }] : []);
+  const whole = { start: -1, end: -1, name: nounOf(scene.input.picture) };
+  const images = query.images ?? (key.boxes && kind === "cross" ? [whole] : []);
   const found: Reading[] = [];
   const put = new Set<number>();
   const picture = (number: number): void => {
-    const { start, end } = images[number]!;
+    const { start, end, name } = images[number]!;
     const boxes = start < 0 ? key.boxes! : query.boxes!.slice(start, end);
     put.add(number);
     found.push({
       picture: number,
       area: covered(boxes as readonly (Box | null)[]),
-      name: images.length > 1 ? `${noun(scene)} ${number + 1}` : `the ${noun(scene)}`,
+      name: images.length > 1 ? name : nounOf(scene.input.picture),
     });
   };
   if (images[0]?.start === -1) picture(0);
@@ -180,7 +184,7 @@ function givenToPicture({ part, rows, columns }: Scene, { map }: Looking, items:
 export function wordsTitle(scene: Scene, found: Looking): string {
   const { who, to } = found;
   if (backOf(scene, found)) return `how much each word looks at ${called(scene, "to", to!)}`;
-  if (typeof who !== "number") return `how much of each word's attention is on the ${noun(scene)}`;
+  if (typeof who !== "number") return `how much of each word's attention is on ${nounOf(scene.input.picture)}`;
   return scene.part.kind === "cross" ? "the text" : `which words ${called(scene, "from", who)} looks at`;
 }
 
@@ -227,8 +231,5 @@ function most(scene: Scene, found: Looking): string {
       : `Of the words ${called(scene, "from", best)} looks most at ${called(scene, "to", to!)} (${figure(back[best]!)}).`;
   }
   if (map.sign) return "";
-  const { inside, best } = onAreas(scene, given);
-  return best < 0
-    ? ""
-    : `${percent(inside)} of what ${from === "the text" ? "the text looks at" : `${from} looks at`} is the ${noun(scene)}, most of it ${called(scene, "to", best)} (${figure(given[best]!)}).`;
+  return mostSaid(scene, given, 1, `${from} looks`, (place) => called(scene, "to", place));
 }

@@ -3,10 +3,11 @@
 import { type Block, flow, stack, text } from "../draw/block";
 import { drawBoard } from "../draw/boarddraw";
 import { area, lettering, write } from "../draw/canvas";
+import { panesOf } from "../draw/panes";
 import { cutTo, textWidth } from "../draw/ruler";
-import { drawCovered, rasterOf } from "../draw/veils";
+import { drawCovered, rastersOf } from "../draw/veils";
 import type { PictureInfo } from "../protocol";
-import { boxesOf } from "../scene/areas";
+import { boxesOf, covered, isWide } from "../scene/areas";
 import {
   aboutRollout,
   type Board,
@@ -82,7 +83,7 @@ export function board(scene: Scene, info: PictureInfo, width: number, look: Look
   if (scene.axis(shown.end).boxes)
     blocks.push({
       width,
-      height: (width * info.height) / info.width,
+      height: panesOf(info, width, scene.state.medium).height,
       draw: (pen) => drawBoard(onPaper(pen), scene, info, width, look, shown),
     });
   if (!plain) blocks.push(...others(scene, width, shown));
@@ -121,7 +122,7 @@ export function several(scene: Scene, info: PictureInfo, width: number, look: Lo
   if (heads.length === 0) return [];
   const each = smallLayout(heads.length, width, info);
   const blocks = heads.map((head): Block => {
-    const tall = (each * info.height) / info.width;
+    const tall = panesOf(info, each, scene.state.medium).height;
     return {
       width: each,
       height: 16 + tall,
@@ -143,8 +144,9 @@ export function layers(scene: Scene, info: PictureInfo, width: number, look: Loo
   const { part, state, owner, columns } = scene;
   const shown = strip(scene, said);
   if (!shown) return [];
-  const raster = rasterOf(boxesOf(part.key, columns));
-  const { one, tall } = stripLayout(part.index.length, raster.area, width);
+  const boxes = boxesOf(part.key, columns);
+  const rasters = rastersOf(info, boxes);
+  const { one, tall } = stripLayout(part.index.length, isWide(info), covered(boxes), width);
   const cells = part.index.map((layer): Block => {
     const open = layer === state.layer;
     return {
@@ -152,7 +154,7 @@ export function layers(scene: Scene, info: PictureInfo, width: number, look: Loo
       height: tall + 20,
       draw(pen) {
         const found = layerLooks(scene, layer, shown.source, who);
-        drawCovered(onPaper(pen), info, raster, one, tall, look, found);
+        drawCovered(onPaper(pen), info, rasters, [0, 0, one, tall], look, found);
         if (!there(scene, layer, shown.source)) {
           pen.globalAlpha = 0.65;
           area(pen, owner.ink("--bg"), 0, 0, one, tall);

@@ -5,6 +5,7 @@ import { area, lettering, write } from "../draw/canvas";
 import { cutTo, textWidth } from "../draw/ruler";
 import type { SvgPen } from "../draw/svg";
 import type { PictureInfo } from "../protocol";
+import { seenAt } from "../scene/areas";
 import { type Looking, looking, lookOf, small } from "../scene/onpicture";
 import type { Scene } from "../scene/scene";
 import {
@@ -65,7 +66,7 @@ function words(scene: Scene, info: PictureInfo, found: Looking, width: number): 
     part === "written by the model"
       ? width
       : "picture" in part
-        ? cropWidth(part.area, INLINE) + 14 + textWidth(pictureFigure(scene, found, part.picture), 12, 500)
+        ? acrossOf(info, part) + 14 + textWidth(pictureFigure(scene, found, part.picture), 12, 500)
         : Math.min(width, textWidth(bare(part.item), sizeOf(part)) + 2),
   );
   const joined = (part: Reading | undefined): boolean => typeof part === "object" && "item" in part && !part.spaced;
@@ -122,19 +123,25 @@ function word(
   write(pen, ink(Number.isNaN(share) ? "--ink3" : "--ink"), cutTo(bare(part.item), wide, sizeOf(part)), x + 1, middle);
 }
 
+/** How wide the picture of a medium is in the text, or its name where it has none. */
+const acrossOf = (info: PictureInfo, { area, name }: Extract<Reading, { picture: unknown }>): number =>
+  seenAt(info, area) ? cropWidth(area, INLINE) : textWidth(name, 12, 500);
+
 function thumb(
   pen: SvgPen,
   { owner: { ink } }: Scene,
   info: PictureInfo,
-  { area: part }: Extract<Reading, { picture: unknown }>,
+  part: Extract<Reading, { picture: unknown }>,
   figure: string,
   [x, middle, wide]: readonly [number, number, number],
   chosen: boolean,
 ): void {
-  const [tall, across] = [INLINE, cropWidth(part, INLINE)];
+  const [tall, across] = [INLINE, acrossOf(info, part)];
   pen.globalAlpha = 1;
   pen.rounded(x, middle - tall / 2 - 3, wide, tall + 6, null, ink(chosen ? "--accent" : "--line2"), 6);
-  onPaper(pen).photo(info, part, x + 3, middle - tall / 2, across, tall, false);
+  const seen = seenAt(info, part.area);
+  if (seen) onPaper(pen).photo(info, part.area, x + 3, middle - tall / 2, across, tall, "own");
   lettering(pen, "500 12px");
+  if (!seen) write(pen, ink("--ink2"), part.name, x + 5, middle);
   write(pen, ink("--ink2"), figure, x + across + 9, middle);
 }

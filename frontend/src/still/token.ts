@@ -4,7 +4,7 @@ import { lettering } from "../draw/canvas";
 import { cutTo, textWidth } from "../draw/ruler";
 import type { SvgPen } from "../draw/svg";
 import { THUMB } from "../draw/tokens";
-import type { Box } from "../scene/areas";
+import { type Box, seenAt } from "../scene/areas";
 import { type Item, name } from "../scene/axis";
 import type { Scene } from "../scene/scene";
 import { cropWidth } from "../scene/talking";
@@ -27,8 +27,8 @@ interface TokenPlace {
 }
 
 /** The part of the input's picture that a token is. */
-export const areaOf = (scene: Scene, item: Item): Box | null =>
-  scene.input.picture ? (item.image?.area ?? null) : null;
+export const areaOf = ({ input: { picture } }: Scene, { image }: Item): Box | null =>
+  image?.area && seenAt(picture, image.area) ? image.area : null;
 
 /** An area of the input's picture, in a box of the paper: its corner, width and height. */
 export function thumbnail(

@@ -2,9 +2,10 @@
 
 import { drawBoard } from "../draw/boarddraw";
 import { surface } from "../draw/canvas";
+import { onSheet, type Panes, panesOf } from "../draw/panes";
 import { imageOf, onCanvas } from "../draw/veils";
 import type { AxisInfo, PictureInfo } from "../protocol";
-import { areaAt, type Box, boxesOf } from "../scene/areas";
+import { areaAt, type Box, boxesOf, nextTo, nounOf } from "../scene/areas";
 import type { Item, Side } from "../scene/axis";
 import { Of } from "../scene/made";
 import { called, chipFigure, type End, type Look, type Board as Shown, type Small } from "../scene/onpicture";
@@ -60,7 +61,7 @@ export class Board {
   readonly chips = h("div.others");
   readonly title = h("span.cap");
   readonly root: HTMLElement;
-  private scale = 1;
+  private panes: Panes = { panes: [], height: 0 };
   private boxes: readonly (Box | null)[] = [];
   private readonly listed = new Of();
 
@@ -103,11 +104,8 @@ export class Board {
 
   private at(event: MouseEvent): number | null {
     const bounds = this.canvas.getBoundingClientRect();
-    const found = areaAt(
-      this.boxes,
-      (event.clientX - bounds.left) / this.scale,
-      (event.clientY - bounds.top) / this.scale,
-    );
+    const point = onSheet(this.panes, event.clientX - bounds.left, event.clientY - bounds.top);
+    const found = point ? areaAt(this.boxes, ...point) : -1;
     return found < 0 ? null : found;
   }
 
@@ -136,8 +134,7 @@ export class Board {
     if (!step) this.pin(at);
     else if (!box || scene.hovered?.[end] == null) this.hover(at);
     else {
-      const [wide, tall] = [box[2] - box[0], box[3] - box[1]];
-      const next = areaAt(boxes, (box[0] + box[2]) / 2 + step[0] * wide, (box[1] + box[3]) / 2 + step[1] * tall);
+      const next = nextTo(boxes, at, step);
       if (next >= 0) this.hover(next);
     }
     return true;
@@ -154,10 +151,10 @@ export class Board {
   ): void {
     const { scene } = this;
     this.boxes = boxesOf(this.axis, this.side);
-    this.scale = width / info.width;
+    this.panes = panesOf(info, width, scene.state.medium);
     this.root.style.width = `${Math.ceil(width)}px`;
     this.title.textContent = shown.title;
-    const pen = surface(this.canvas, width, info.height * this.scale);
+    const pen = surface(this.canvas, width, this.panes.height);
     drawBoard(onCanvas(pen, image), scene, info, width, look, shown);
     if (!this.plain) this.label(shown, choices);
   }
@@ -191,7 +188,7 @@ export class Board {
     const item = chosen === null ? undefined : items[chosen];
     canvas.setAttribute(
       "aria-label",
-      `${end === "from" ? "Queries" : "Keys"} on the picture${item ? `: ${called(this.axis, item)}` : ""}. Arrow keys go from patch to patch, Enter chooses.`,
+      `${end === "from" ? "Queries" : "Keys"} on ${nounOf(scene.input.picture)}${item ? `: ${called(this.axis, item)}` : ""}. Arrow keys go from patch to patch, Enter chooses.`,
     );
   }
 }

@@ -57,9 +57,9 @@ interface Spec<K extends keyof Full> {
   readonly look?: "list" | "small" | "scale";
   /** Why a choice cannot be taken; false where it is not there at all. */
   choice?(scene: Scene, value: Full[K]): string | false | null | undefined;
-  readonly steps?: number;
+  readonly steps?: number | ((scene: Scene) => number);
   /** The step of a value, and what is said of it; the value of a step. */
-  step?(value: Full[K]): readonly [at: number, said: string];
+  step?(value: Full[K], scene: Scene): readonly [at: number, said: string];
   value?(at: number): Full[K];
   /** What the state becomes when it is pressed. */
   next?(scene: Scene): Partial<Full>;
@@ -173,20 +173,16 @@ const toggle: Make = (of, choose) => {
 const slider: Make = (of, choose) => {
   const output = h("output");
   const oninput = (): void => choose(of.value!(Number(input.value)));
-  const input = h("input", {
-    type: "range",
-    min: 0,
-    max: of.steps,
-    step: 1,
-    "aria-label": said(of.label ?? of.cap),
-    oninput,
-  });
-  const fill = (_: Scene, value: Value): void => {
-    const [at, text] = of.step!(value);
+  const input = h("input", { type: "range", min: 0, step: 1, oninput });
+  const cap = h("span.cap");
+  const fill = (scene: Scene, value: Value): void => {
+    const [at, text] = of.step!(value, scene);
+    cap.textContent = input.ariaLabel = said(of.label ?? of.cap, scene);
+    input.max = String(typeof of.steps === "function" ? of.steps(scene) : of.steps);
     input.value = String(at);
     output.textContent = text;
   };
-  return [h("label.group.slider", { title: said(of.title) }, h("span.cap", said(of.label)), input, output), fill];
+  return [h("label.group.slider", { title: said(of.title) }, cap, input, output), fill];
 };
 
 /** What is pressed, and says what it does. */

@@ -2,7 +2,7 @@
 
 import { imageOf } from "../draw/veils";
 import type { PictureInfo } from "../protocol";
-import type { Box } from "../scene/areas";
+import { type Box, seenAt } from "../scene/areas";
 import type { Within } from "../scene/axis";
 import { plural } from "../scene/format";
 import type { Scene } from "../scene/scene";
@@ -69,7 +69,8 @@ function patch(info: PictureInfo, area: Box, tall: number): HTMLElement {
 /** What stands before the name of a picture within a text, or of one of its patches. */
 export function thumbnail(image: Within, info: PictureInfo | undefined, tall: number): HTMLElement | null {
   const { area } = image;
-  const picture = info && area ? (image.folded ? crop(info, area, tall) : patch(info, area, tall)) : null;
+  const picture =
+    info && area && seenAt(info, area) ? (image.folded ? crop(info, area, tall) : patch(info, area, tall)) : null;
   if (!image.folded && !image.first) return picture && h("span.thumb", picture);
   const what = image.folded ? `Unfold it into its ${plural(image.count, "token")} (u)` : "Fold the picture again (u)";
   return h("span.thumb.turns", { "data-fold": image.number, title: what }, image.folded ? "▸" : "▾", picture);

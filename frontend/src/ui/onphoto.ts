@@ -4,16 +4,30 @@ import type { PictureInfo } from "../protocol";
 import { Of } from "../scene/made";
 import { type Look, type Looking, small, smallLayout } from "../scene/onpicture";
 import type { Focus, Scene } from "../scene/scene";
+import type { Keys } from "../scene/state";
 import { Board, Photo, smallButton } from "./board";
 import { type Control, controls } from "./controls";
 import { around, h } from "./dom";
 import { LayerStrip } from "./strip";
 
+/** How long a step of a video is seen, in milliseconds. */
+const A_FRAME = 500;
+
+const count = (info: PictureInfo | undefined): number => info?.media?.length ?? 0;
+
+/** Whether all that is seen are steps of a video. */
+const moves = ({ input: { picture } }: Scene): boolean =>
+  count(picture) > 1 && picture!.media!.every(({ frames }) => frames);
+
 export abstract class OnPhoto {
   abstract readonly root: HTMLElement;
   protected readonly caption = h("div.sub");
   protected readonly several = h("div.several");
-  protected readonly cover: Readonly<Record<"smooth" | "opacity", Control>>;
+  /** What of the state all of them show. */
+  static readonly looks = ["smooth", "opacity", "medium"] as const satisfies Keys;
+  private readonly cover: Readonly<Record<"smooth" | "opacity" | "medium", Control>>;
+  private readonly play = h("button.link", { onclick: () => this.start() });
+  private playing = 0;
   protected readonly strip: LayerStrip;
   protected readonly photo: Photo;
   protected width = 0;
@@ -32,12 +46,52 @@ export abstract class OnPhoto {
         step: (opacity) => [Math.round(20 * opacity), `${Math.round(100 * opacity)}%`],
         value: (at) => at / 20,
       },
+      medium: {
+        label: (scene) => (moves(scene) ? "Frames" : "One of them"),
+        title: "Draw one of them large",
+        when: ({ input }) => count(input.picture) > 1,
+        steps: ({ input }) => count(input.picture),
+        step: (medium, { input }) => (medium === null ? [0, "all"] : [medium + 1, input.picture!.media![medium]!.name]),
+        value: (at) => (at === 0 ? null : at - 1),
+      },
     });
     this.strip = new LayerStrip(scene);
     this.several.addEventListener("click", (event) => {
       const button = around(event, "[data-head]");
       if (button) owner.open(scene.state.layer, Number(button.dataset.head), false);
     });
+  }
+
+  /** The row of controls. */
+  protected looks(...more: readonly Node[]): HTMLElement {
+    const { smooth, opacity, medium } = this.cover;
+    return h("div.looks", { "data-export": "no" }, smooth.root, opacity.root, medium.root, this.play, ...more);
+  }
+
+  // Play a video from where it stands, or stop it.
+  private start(): void {
+    if (this.playing) return this.stop();
+    const { owner } = this.scene;
+    const next = (): void => {
+      const { state, input } = this.scene;
+      const medium = (state.medium ?? -1) + 1;
+      if (medium >= count(input.picture)) this.stop();
+      else owner.set({ medium });
+    };
+    if (this.scene.state.medium === count(this.scene.input.picture) - 1) owner.set({ medium: 0 });
+    this.playing = window.setInterval(next, A_FRAME);
+    this.name();
+  }
+
+  private stop(): void {
+    window.clearInterval(this.playing);
+    this.playing = 0;
+    this.name();
+  }
+
+  private name(): void {
+    this.play.hidden = !moves(this.scene);
+    this.play.textContent = this.playing ? "Stop" : "Play";
   }
 
   /** The picture has been drawn. */
@@ -67,6 +121,7 @@ export abstract class OnPhoto {
   protected shown(): { picture: PictureInfo; image: HTMLImageElement } | null {
     const { input } = this.scene;
     for (const each of Object.values(this.cover)) each.show(this.scene);
+    this.name();
     const { image } = this.photo;
     return image && input.picture && !this.root.hidden ? { picture: input.picture, image } : null;
   }
@@ -86,6 +141,7 @@ export abstract class OnPhoto {
   }
 
   destroy(): void {
+    this.stop();
     this.strip.destroy();
   }
 }

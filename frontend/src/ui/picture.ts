@@ -28,7 +28,7 @@ const HINT = "Click a patch or a token to see where it looks; click on the right
 
 export class HeadPicture extends OnPhoto {
   static readonly heeds = {
-    focus: ["smooth", "opacity", "queries", "rollout", ...LayerStrip.heeds],
+    focus: [...OnPhoto.looks, "queries", "rollout", ...LayerStrip.heeds],
   } as const satisfies Heeds;
   private readonly boards: readonly [Board, Board];
   private readonly rolled: Board;
@@ -58,15 +58,14 @@ export class HeadPicture extends OnPhoto {
         },
       },
     }).rollout;
-    const tools = h(
-      "div.looks",
-      { "data-export": "no" },
-      this.cover.smooth.root,
-      this.cover.opacity.root,
-      this.rollout.root,
-      this.unrolled,
+    this.root.append(
+      this.looks(this.rollout.root, this.unrolled),
+      this.row,
+      this.caption,
+      this.source,
+      this.several,
+      this.strip.root,
     );
-    this.root.append(tools, this.row, this.caption, this.source, this.several, this.strip.root);
     element.append(this.root);
   }
 

@@ -1,9 +1,9 @@
 // Layers as a strip: where the chosen query looks in every layer, one small picture each.
 
 import { surface } from "../draw/canvas";
-import { drawCovered, onCanvas, rasterOf } from "../draw/veils";
+import { drawCovered, onCanvas, rastersOf } from "../draw/veils";
 import type { PictureInfo } from "../protocol";
-import { boxesOf } from "../scene/areas";
+import { boxesOf, covered, isWide } from "../scene/areas";
 import { Of } from "../scene/made";
 import { type Look, lacking, layerLooks, strip, stripLayout, there, together } from "../scene/onpicture";
 import type { Asked, Source } from "../scene/rows";
@@ -109,8 +109,9 @@ export class LayerStrip {
     const { part, rows, columns } = scene;
     const job = ++this.job;
     this.done = false;
-    const raster = rasterOf(boxesOf(part.key, columns));
-    const { one, tall } = stripLayout(cells.length, raster.area, width);
+    const boxes = boxesOf(part.key, columns);
+    const rasters = rastersOf(info, boxes);
+    const { one, tall } = stripLayout(cells.length, isWide(info), covered(boxes), width);
     this.row.style.setProperty("--wide", `${one}px`);
     this.row.style.setProperty("--tall", `${tall}px`);
     try {
@@ -125,7 +126,7 @@ export class LayerStrip {
           needs: ({ layer }) => coming.get(layer) ?? null,
           one: ({ layer, canvas }) => {
             const easel = onCanvas(surface(canvas, one, tall), image);
-            drawCovered(easel, info, raster, one, tall, look, layerLooks(scene, layer, source, who));
+            drawCovered(easel, info, rasters, [0, 0, one, tall], look, layerLooks(scene, layer, source, who));
           },
           // Another layer may be opened meanwhile; other tokens are another strip.
           going: () => job === this.job && scene.part === part && scene.rows === rows && scene.columns === columns,

@@ -2,6 +2,7 @@
 // chosen.
 
 import type { PictureInfo } from "../protocol";
+import { nounOf, seenAt } from "../scene/areas";
 import { decimal, figure } from "../scene/format";
 import { Of } from "../scene/made";
 import { type End, type Looking, looking, lookOf } from "../scene/onpicture";
@@ -34,7 +35,7 @@ const INLINE = 40;
 const HINT = "Click a word to see its patches, a patch to see which words look at it.";
 
 export class TextPicture extends OnPhoto {
-  static readonly heeds = { focus: ["smooth", "opacity", ...LayerStrip.heeds] } as const satisfies Heeds;
+  static readonly heeds = { focus: [...OnPhoto.looks, ...LayerStrip.heeds] } as const satisfies Heeds;
   private readonly boards: Readonly<Record<End, Board>>;
   private readonly title = h("div.cap");
   private readonly text = h("div.reading");
@@ -52,13 +53,7 @@ export class TextPicture extends OnPhoto {
     this.boards = { from: new Board(scene, "from"), to: new Board(scene, "to") };
     this.side = h("div.beside", this.title, this.text, this.turn);
     this.row = h("div.boards", this.boards.to.root, this.boards.from.root, this.side);
-    this.root.append(
-      h("div.looks", { "data-export": "no" }, this.cover.smooth.root, this.cover.opacity.root),
-      this.row,
-      this.caption,
-      this.several,
-      this.strip.root,
-    );
+    this.root.append(this.looks(), this.row, this.caption, this.several, this.strip.root);
     element.append(this.root);
     this.stops = toolbar(this.text, "The text");
     listen(this.text, {
@@ -99,7 +94,7 @@ export class TextPicture extends OnPhoto {
   }
 
   update(width: number): void {
-    const picture = this.take(width, `between the text and the ${this.scene.input.picture?.kind}`);
+    const picture = this.take(width, `between the text and ${nounOf(this.scene.input.picture)}`);
     if (!picture) return;
     this.list(picture);
     this.paint();
@@ -117,9 +112,9 @@ export class TextPicture extends OnPhoto {
         if ("picture" in part) {
           const thumb = h(
             "button.inline",
-            { "data-image": part.picture, title: `What the text gives to the ${picture.kind}` },
-            crop(picture, part.area, INLINE),
-            h("span.hidden", part.name),
+            { "data-image": part.picture, title: `What the text gives to ${part.name}` },
+            seenAt(picture, part.area) && crop(picture, part.area, INLINE),
+            h(seenAt(picture, part.area) ? "span.hidden" : "span", part.name),
             h("i"),
           );
           this.thumbs[part.picture] = thumb;

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -129,6 +130,23 @@ class Letters:
 
 Medium = Picture | Sound | Series | Letters
 """What a token may stand for a place in."""
+
+MediumKind = Literal["picture", "sound", "series", "letters"]
+
+KINDS: Mapping[type[Medium], MediumKind] = {
+    Picture: "picture",
+    Sound: "sound",
+    Series: "series",
+    Letters: "letters",
+}
+
+
+def called(medium: Medium, number: int) -> str:
+    """The name of one of several media, by default its kind and number: ``picture 2``."""
+    if not medium.name and isinstance(medium, Picture) and medium.frames is not None:
+        first, after = medium.frames
+        return f"frame {first}" if after == first + 1 else f"frames {first}–{after - 1}"
+    return medium.name or f"{KINDS[type(medium)]} {number + 1}"
 
 
 def _expect_finite(name: str, array: Floats | Singles, axes: str, words: str, axis_count: int) -> None:

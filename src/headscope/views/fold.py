@@ -1,4 +1,4 @@
-"""Pictures and sounds within a text: the tokens of each as one, or each token on its own.
+"""Pictures, sounds and other media within a text: the tokens of each as one, or each token on its own.
 
 To a picture the attention is the sum over its tokens, from it the mean: as with words.
 """
@@ -6,40 +6,39 @@ To a picture the attention is the sum over its tokens, from it the mean: as with
 from __future__ import annotations
 
 from collections.abc import Collection
+from itertools import pairwise
 
 import numpy as np
 
 from headscope.core import words as _words
 from headscope.core.arrays import AnyFloats, Bools, Ints
+from headscope.core.media import KINDS, called
 from headscope.core.tokens import Tokens
 
 
 def within(tokens: Tokens) -> Bools:
-    """The tokens that stand for a part of a picture or of a sound."""
-    inside = np.zeros(len(tokens), np.bool_)
-    for places in (tokens.boxes, tokens.times):
-        if places is not None:
-            inside |= np.isfinite(places[:, 0])
-    return inside
+    """The tokens that stand for a part of a picture, a sound or another medium."""
+    return tokens.medium >= 0
 
 
 def special(tokens: Tokens) -> Bools:
-    """The special tokens, those aside that stand for a part of a picture or of a sound."""
+    """The special tokens, those aside that stand for a part of a medium."""
     return tokens.special & ~within(tokens)
 
 
 def reading(tokens: Tokens) -> Bools | None:
-    """The tokens of the text around pictures or sounds; None for an axis that is all text, or none."""
+    """The tokens of the text around media; None for an axis that is all text, or none."""
     text = ~within(tokens) & ~special(tokens)
     return text if text.any() and not text.all() and within(tokens).any() else None
 
 
 def pictures(tokens: Tokens) -> list[tuple[int, int]]:
-    """Where each picture, or sound, within a text begins, and what follows it: tokens in a row are of one."""
+    """Where each picture, or other medium, within a text begins, and what follows it: tokens in a row are of one."""
     if reading(tokens) is None:
         return []
-    edges = np.flatnonzero(np.diff(within(tokens).astype(np.int8), prepend=0, append=0))
-    return [(int(start), int(end)) for start, end in edges.reshape(-1, 2)]
+    medium = tokens.medium
+    edges = [0, *(np.flatnonzero(np.diff(medium)) + 1).tolist(), len(tokens)]
+    return [(start, end) for start, end in pairwise(edges) if medium[start] >= 0]
 
 
 def groups(tokens: Tokens, *, words: bool, unfolded: Collection[int] | None) -> Ints:
@@ -61,11 +60,13 @@ def groups(tokens: Tokens, *, words: bool, unfolded: Collection[int] | None) -> 
 
 
 def name(tokens: Tokens, place: int) -> str:
-    """What a picture within a text is called: ``picture``, of several ``picture 2``; a sound alike."""
-    runs = pictures(tokens)
-    seen = tokens.boxes is not None and np.isfinite(tokens.boxes[runs[place][0], 0])
-    kind = "picture" if seen else "sound"
-    return kind if len(runs) == 1 else f"{kind} {place + 1}"
+    """What a picture within a text is called: ``picture``, of several its name or ``picture 2``; other media alike."""
+    numbers = [int(tokens.medium[start]) for start, _ in pictures(tokens)]
+    kind = KINDS[type(tokens.media[numbers[place]])]
+    names = [called(tokens.media[number], number) for number in numbers]
+    if len(names) == 1:
+        return kind
+    return names[place] if len({*names}) == len(names) else f"{kind} {place + 1}"
 
 
 def merged(layer: AnyFloats, query: Ints, key: Ints) -> AnyFloats:

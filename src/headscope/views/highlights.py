@@ -17,6 +17,7 @@ from headscope.views.fold import reading, within
 from headscope.views.images import areas
 from headscope.views.inputs import Included, word_labels
 from headscope.views.payload import HighlightsInfo, PartInfo
+from headscope.views.sheet import Sheet
 
 SINK = 2.0
 """A sink receives at least this many times what even attention would give it."""
@@ -240,7 +241,8 @@ def _axis(tokens: Tokens) -> tuple[Ints, Tokens, list[str], Floats]:
 
 
 def parts(included: Included) -> list[HighlightLink]:
-    """The part of the picture (a ninth) or of the sound (a tenth) on which each shown head stands out most.
+    """The part of the picture (a ninth) or of another medium (a tenth) on which each shown head stands out most; of
+    several media the one.
 
     Its share is a mean over queries (of a text with a picture in it over those of the text), and stands out by what it
     is above that of even attention.
@@ -248,7 +250,8 @@ def parts(included: Included) -> list[HighlightLink]:
     maps = included.maps
     text = reading(maps.query)
     rows = slice(None) if text is None else text
-    member = np.eye(1 + max(THIRDS**2, TENTHS))[part_of(maps.key)][:, :-1]
+    part = part_of(maps.key)
+    member = np.eye(1 + max(TENTHS, *part + 1))[part][:, :-1]
     standing: list[HighlightLink] = []
     for weights, sight in included.weights():
         seen = sight[:, rows]
@@ -261,15 +264,24 @@ def parts(included: Included) -> list[HighlightLink]:
 
 
 def part_of(keys: Tokens) -> Ints:
-    """The ninth of the picture (row by row) or the tenth of the sound that each key lies in; −1 for none."""
-    boxes = areas(keys)
+    """The ninth of the picture (row by row) or the tenth of another medium that each key lies in; −1 for none.
+
+    Of several media it is the number of the medium on their sheet.
+    """
+    sheet = Sheet([keys])
+    boxes = sheet.areas(keys)
     assert boxes is not None
     there = ~np.isnan(boxes[:, 0])
+    if len(sheet.laid) > 1:
+        return np.where(there, sheet.order(keys), -1)
     number = np.full(len(keys), -1, np.int64)
     if keys.times is not None and keys.sound is not None:
         middle = np.nan_to_num(keys.times.mean(-1), nan=np.inf) / keys.sound.seconds
         heard = there & (middle < 1)
         number[heard] = middle[heard] * TENTHS
+        return number
+    if keys.picture is None:
+        number[there] = (boxes[there, ::2].mean(-1) / sheet.size[0] * TENTHS).astype(np.int64)
         return number
     x, y = (boxes[:, side::2].mean(-1) for side in (0, 1))
     low, high = boxes[there, :2].min(0, initial=np.inf), boxes[there, 2:].max(0, initial=-np.inf)

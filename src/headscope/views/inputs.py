@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
@@ -14,8 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope.core.arrays import AnyFloats, Bools
+from headscope.core.counts import plural
 from headscope.core.heads import Head
 from headscope.core.maps import AttentionMaps
+from headscope.core.media import KINDS, Medium, Picture
 from headscope.core.neurons import Neurons
 from headscope.core.tokens import Tokens
 from headscope.errors import InputError, ShapeError
@@ -132,6 +135,9 @@ class Included:
         ]
 
 
+NAMED = 3
+"""Of more media an input is not called by all their names."""
+
 UNKNOWN = frozenset({"[UNK]", "<unk>", "<|unk|>"})
 """Pieces that stand for what a tokenizer does not know."""
 
@@ -161,16 +167,12 @@ def runs(tokens: Tokens, changed: Container[int] = ()) -> list[tuple[str, bool]]
     """Tokens as a text, without special ones, in stretches of pieces whose places are among `changed`, or are not.
 
     The text is as it was written, where that is known; between two texts stands a space. Patches and frames, which are
-    numbered, read ``patch 0 … patch 63``.
+    numbered, read ``patch 0 … patch 63``, and those of media as these are called.
     """
-    places: list[int] = np.flatnonzero(~tokens.special).tolist()
-    if tokens.sound is not None and tokens.times is not None:
-        return [(tokens.sound.name or "a sound", False)]
-    if tokens.picture is not None and tokens.boxes is not None:  # a picture is one word
-        seen = ~np.isnan(tokens.boxes[:, 0])
-        places = [place for place in places if not seen[place]]
-        if not places:
-            return [(tokens.picture.name or "a picture", False)]
+    around = ~tokens.special & (tokens.medium < 0)
+    places: list[int] = np.flatnonzero(around if tokens.media else ~tokens.special).tolist()
+    if tokens.media and not places:
+        return [(_seen(tokens.media), False)]
     pieces = [tokens.pieces[place] for place in places]
     stems = {piece.rstrip("0123456789") for piece in pieces}
     if len(pieces) > 3 and len(stems) == 1 and pieces[0] not in stems:
@@ -197,6 +199,19 @@ def runs(tokens: Tokens, changed: Container[int] = ()) -> list[tuple[str, bool]]
         stretches[-1] = (stretches[-1][0].rstrip(), stretches[-1][1])
     kept = [(text, mine) for text, mine in stretches if text]
     return [("".join(text for text, _ in some), mine) for mine, some in groupby(kept, itemgetter(1))]
+
+
+def _seen(media: Sequence[Medium]) -> str:
+    """What media are called together: the name of one, of several of them or how many there are."""
+    kinds = Counter(map(type, media))
+    if len(media) == 1:
+        return media[0].name or f"a {KINDS[type(media[0])]}"
+    names = ", ".join(medium.name for medium in media)
+    if all(medium.name for medium in media) and len(media) <= NAMED:
+        return names
+    if all(isinstance(medium, Picture) and medium.frames for medium in media):
+        return f"a video of {len(media)} steps"
+    return ", ".join(plural(count, KINDS[kind]) for kind, count in kinds.items())
 
 
 def _other_text(tokens: Tokens, place: int) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
 
+from headscope.core.media import MediumKind
 from headscope.views.blobs import ArrayRef, Vectors
 
 
@@ -59,10 +60,6 @@ class WordsInfo(TypedDict):
 
     group: list[int]
     texts: list[str]
-
-
-MediumKind = Literal["picture", "sound", "series", "letters"]
-"""What tokens stand for places in."""
 
 
 class MediumInfo(TypedDict):
@@ -380,6 +377,12 @@ class ExplorerState(TypedDict, total=False):
     ]
     smooth: Annotated[bool, StateKey(False, "True or False: draw between the patches of a picture")]
     opacity: Annotated[float, StateKey(0.8, "a number from 0 to 1: how much of a picture is covered")]
+    medium: Annotated[
+        int | None,
+        StateKey(
+            None, "the number of one of several pictures or other media, which is drawn large; None: all"
+        ),
+    ]
     queries: Annotated[
         Literal["all", "patches"],
         StateKey(

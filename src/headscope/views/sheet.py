@@ -5,17 +5,17 @@ from __future__ import annotations
 import base64
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from headscope.core.arrays import Bytes, Floats
+from headscope.core.arrays import Bytes, Floats, Ints
 from headscope.core.lazy import module
-from headscope.core.media import Letters, Medium, Picture, Series, Sound
+from headscope.core.media import KINDS, Letters, Medium, Picture, Series, Sound, called
 from headscope.core.tokens import Tokens
 from headscope.errors import InputError
-from headscope.views.payload import MediumInfo, MediumKind, PictureInfo
+from headscope.views.payload import MediumInfo, PictureInfo
 from headscope.views.spectrogram import INK, PAPER, spectrogram
 
 LARGEST = 768
@@ -60,6 +60,7 @@ class Sheet:
                     media.append(axis.media[number])
                     ends.append(0.0)
                 ends[at] = max(ends[at], float(end))
+        self._media = media
         self.laid = _laid([(one, _extent(one, end)) for one, end in zip(media, ends, strict=True)])
 
     @property
@@ -68,14 +69,18 @@ class Sheet:
         right, bottom = (max((one.box[side] for one in self.laid), default=1) for side in (2, 3))
         return max(1, round(right)), max(1, round(bottom))
 
+    def order(self, tokens: Tokens) -> Ints:
+        """The number on the sheet of the medium of each token, ``[token]``; −1 for none."""
+        return np.array([*_known([one.medium for one in self.laid], tokens.media), -1])[tokens.medium]
+
     def areas(self, tokens: Tokens) -> Floats | None:
         """The area of the sheet that each token stands for, ``[token 4]`` (NaN: none); None for an axis without any."""
         if tokens.places is None or not tokens.media:
             return None
         made = np.full((len(tokens), 4), np.nan)
-        for number, at in enumerate(_known([one.medium for one in self.laid], tokens.media)):
-            here = tokens.medium == number
-            _, extent, (left, top, right, bottom) = self.laid[at]
+        order = self.order(tokens)
+        for at, (_, extent, (left, top, right, bottom)) in enumerate(self.laid):
+            here = order == at
             scale = np.array([(right - left) / extent[0], (bottom - top) / extent[1]] * 2)
             made[here] = tokens.places[here, 1:] * scale + [left, top, left, top]
         return made
@@ -104,14 +109,14 @@ class Sheet:
         src = f"data:image/jpeg;base64,{base64.b64encode(file.getvalue()).decode('ascii')}"
         kinds = {type(one.medium) for one in self.laid}
         info = PictureInfo(
-            kind="picture" if len(kinds) > 1 else _KINDS[kinds.pop()],
+            kind="picture" if len(kinds) > 1 else KINDS[kinds.pop()],
             src=src,
             width=width,
             height=height,
             name=", ".join(one.medium.name for one in self.laid if one.medium.name),
         )
         if several or not isinstance(self.laid[0].medium, Picture | Sound):
-            info["media"] = [_info(number, *one) for number, one in enumerate(self.laid, 1)]
+            info["media"] = [_info(self._media.index(one.medium), one.medium, one.box) for one in self.laid]
         return info
 
 
@@ -132,17 +137,9 @@ def _equal(one: Medium, other: Medium) -> bool:
     return type(one) is type(other) and one.name == other.name and np.array_equal(one.array, other.array)
 
 
-_KINDS: Mapping[type[Medium], MediumKind] = {
-    Picture: "picture",
-    Sound: "sound",
-    Series: "series",
-    Letters: "letters",
-}
-
-
-def _info(number: int, medium: Medium, extent: tuple[float, float], box: tuple[float, ...]) -> MediumInfo:
-    kind = _KINDS[type(medium)]
-    info = MediumInfo(kind=kind, name=medium.name or f"{kind} {number}", box=[round(side, 2) for side in box])
+def _info(number: int, medium: Medium, box: tuple[float, ...]) -> MediumInfo:
+    kind = KINDS[type(medium)]
+    info = MediumInfo(kind=kind, name=called(medium, number), box=[round(side, 2) for side in box])
     if isinstance(medium, Picture) and medium.frames is not None:
         info["frames"] = [*medium.frames]
     if isinstance(medium, Series):

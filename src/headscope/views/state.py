@@ -43,7 +43,7 @@ def check_state(state: AnyMapping | None, inputs: Sequence[InputInfo]) -> Explor
     part = _part(checked, shown)
     _check_heads(checked, part)
     _check_names(checked, part, inputs)
-    _check_picture(checked, part)
+    _check_picture(checked, part, shown)
     _check_sound(checked, shown)
     return checked
 
@@ -62,6 +62,7 @@ _FITS: Mapping[Any, Any] = {
     "pin": tuple[Literal["from", "to"], Number] | None,
     "between": tuple[Number, Number] | None,
     "zoom": tuple[Number, Count, Number, Count] | None,
+    "medium": Annotated[int | None, Expected(least=0, most=sys.maxsize)],
     "unfolded": tuple[Number, ...],
     "time": Annotated[float | None, Expected(least=0, most=_LARGEST)],
     "span": tuple[_Seconds, _Seconds] | None,
@@ -143,8 +144,14 @@ def _check_names(state: ExplorerState, part: PartInfo, inputs: Sequence[InputInf
         raise _wrong("between", tuple(between), f"a query up to {most[0]} and a key up to {most[1]}")
 
 
-def _check_picture(state: ExplorerState, part: PartInfo) -> None:
-    """All heads of a layer together, and rollout, where the part has them."""
+def _check_picture(state: ExplorerState, part: PartInfo, shown: InputInfo) -> None:
+    """All heads of a layer together, rollout and one of several media, where there are such."""
+    media = len(shown["picture"].get("media", ())) if "picture" in shown else 0
+    medium = state.get("medium")
+    if medium is not None and medium >= media:
+        raise _wrong(
+            "medium", medium, f"0 to {media - 1}" if media else "None, as this input has one medium at most"
+        )
     if state.get("strip") == "mean" and "means" not in part:
         raise InputError("state: strip 'mean' needs a picture, which this input is not")
     pictures = max(len(part[axis].get("images", ())) for axis in ("query", "key"))
