@@ -2,6 +2,7 @@
 // rollout.
 
 import type { PictureInfo } from "../protocol";
+import { nounOf } from "../scene/areas";
 import {
   aboutRollout,
   boardLayout,
@@ -70,7 +71,7 @@ export class HeadPicture extends OnPhoto {
   }
 
   update(width: number): void {
-    if (this.take(width, "on the picture")) this.paint();
+    if (this.take(width, `on ${nounOf(this.scene.input.picture)}`)) this.paint();
   }
 
   protected paint(): void {

@@ -2,6 +2,7 @@
 // words.
 
 import type { InputInfo, PartInfo } from "../protocol";
+import { nounOf } from "../scene/areas";
 import { hasPair, sinkNames } from "../scene/axis";
 import type { Theme } from "../scene/color";
 import { plural } from "../scene/format";
@@ -270,12 +271,8 @@ export class Toolbar {
         set: (hides) => ({ sinks: !hides, renormalise: hides }),
       },
       unfolded: {
-        label(scene) {
-          const { query, key } = scene.part;
-          const sound = (key.images?.[0] ?? query.images?.[0])?.name === "sound";
-          const what = images(scene) > 1 ? "the pictures" : sound ? "the sound" : "the picture";
-          return `${scene.state.unfolded.length > 0 ? "Fold" : "Unfold"} ${what}`;
-        },
+        label: (scene) =>
+          `${scene.state.unfolded.length > 0 ? "Fold" : "Unfold"} ${images(scene) > 1 ? "the media" : nounOf(scene.input.picture)}`,
         when: (scene) =>
           images(scene) > 0 && lit(scene) && !(scene.state.scale === "head" && scene.state.picture === "image"),
         next: (scene) => ({ unfolded: turnAll(scene) }),
@@ -357,6 +354,6 @@ function caption(scenes: readonly Scene[]): string {
   const { part, input, state } = scenes[0]!;
   const seen =
     part.looks && part.query.images && input.picture && state.draw === "auto" && state.quantity === "weights";
-  const grid = seen && "the grid: what the text gives to the picture, the mean over its tokens";
+  const grid = seen && `the grid: what the text gives to ${nounOf(input.picture)}, the mean over its tokens`;
   return [...treated(scenes), ...(grid ? [grid] : [])].join(" · ");
 }
