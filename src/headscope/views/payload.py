@@ -223,8 +223,8 @@ class HighlightsInfo(TypedDict):
 
     `query` and `key` are the first pieces of the two words whose link stands out most, `weight` is its own, `score` how
     far it stands out, `share` the part of the words that look at another so, `alike` the part of these that look at the
-    same word elsewhere. Of a picture or a sound `query` is −1, and `key` the number of a part of it: a ninth of the
-    picture, row by row, or a tenth of the sound; `weight` is the share that the part gets. `near` is the share on the
+    same word elsewhere. Of media `query` is −1, and `key` the number of a part: a ninth of a picture, row by row, a
+    tenth of another medium, or one of several media; `weight` is the share that the part gets. `near` is that on the
     previous token, on the next or on the token itself, whichever is most; `evenness` the part of the visible tokens on
     which even attention would be as spread out, over rows that see five (−1: none does); `moved`, of two inputs, the
     share that moves from one to the other (−1: none).
