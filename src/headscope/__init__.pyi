@@ -11,6 +11,7 @@ from .analyses.align.run import align as align
 from .analyses.artefacts.run import artefacts as artefacts
 from .analyses.attribute.run import attribute as attribute
 from .analyses.bench.run import bench as bench
+from .analyses.compare.training.callback import callback as callback
 from .analyses.composition.run import composition as composition
 from .analyses.context_attribution.run import context_attribution as context_attribution
 from .analyses.distance.run import distance as distance

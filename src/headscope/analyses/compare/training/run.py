@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd  # pyright: ignore[reportMissingTypeStubs]
 import xarray as xr
 
+from headscope.analyses.compare.training.callback import kept, numbered, read
 from headscope.analyses.measure.run import measure
 from headscope.analyses.result import Comparison
 from headscope.attention.load import load
@@ -20,10 +21,10 @@ from headscope.core.counts import layers_by_heads
 from headscope.core.heads import Head
 from headscope.core.types import AnyPath
 from headscope.core.validation import Count, validated
-from headscope.corpora import Corpus, Example
+from headscope.corpora import Corpus, Example, builtin
 from headscope.errors import InputError
 from headscope.measures.choose import choose
-from headscope.measures.dataset import description, mean_chance_of
+from headscope.measures.dataset import description, mean_chance_of, measure_names
 from headscope.measures.measure import Measure
 from headscope.measures.tidy import AXES, labelled, tidy
 from headscope.models import Model
@@ -66,7 +67,7 @@ def largest(dataset: xr.Dataset) -> list[str | Block]:
 @validated
 def training(
     checkpoints: Sequence[Checkpoint] | str | os.PathLike[str],
-    corpus: Corpus | Iterable[Example],
+    corpus: Corpus | Iterable[Example] | None = None,
     *,
     measures: Sequence[str | Measure] | None = None,
     by: Literal["token", "document"] = "token",
@@ -79,9 +80,11 @@ def training(
 
     Args:
         checkpoints: hub names or folders, each with ``@REVISION`` behind it where one is meant, or loaded models, in
-            order; or one folder that holds ``checkpoint-N`` folders, as transformers' Trainer writes them.
-        corpus: from `headscope.corpora`; read once a checkpoint.
-        measures: which measures, by names or definitions; by default the groups ``surface`` and ``patterns``.
+            order; or one folder that holds ``checkpoint-N`` folders, as transformers' Trainer writes them, or what
+            `headscope.callback` kept, which is shown as it is.
+        corpus: from `headscope.corpora`; read once a checkpoint; by default the built-in one.
+        measures: which measures, by names or definitions; by default the groups ``surface`` and ``patterns``, or those
+            that were kept.
         by, batch_size, limit, progress: as in `headscope.measure`.
         **options: of `headscope.load`, for checkpoints that are named: ``device``, ``dtype``, ….
 
@@ -93,8 +96,10 @@ def training(
     >>> curves.sizes["checkpoint"]
     2
     """
-    if not isinstance(corpus, Corpus):
-        corpus = list(corpus)
+    if isinstance(checkpoints, str | os.PathLike) and (steps := kept(Path(checkpoints))):
+        kept_ones = {path.stem: read(path) for _, path in steps}
+        return Training(_joined(kept_ones, choose(measures or measure_names(kept_ones[steps[0][1].stem]))))
+    corpus = builtin() if corpus is None else corpus if isinstance(corpus, Corpus) else list(corpus)
     definitions = choose(MEASURES if measures is None else measures)
     datasets: dict[str, xr.Dataset] = {}
     for checkpoint in listed(checkpoints):
@@ -124,16 +129,11 @@ def listed(checkpoints: Sequence[Checkpoint] | str | os.PathLike[str]) -> list[C
     """The checkpoints, in order; those of a folder by their number. Raises `InputError` for fewer than two."""
     if isinstance(checkpoints, str | os.PathLike):
         folder = Path(checkpoints)
-        numbered = [
-            (int(match[1]), one)
-            for one in (folder.iterdir() if folder.is_dir() else ())
-            if (match := re.fullmatch(r"checkpoint-(\d+)", one.name)) and one.is_dir()
-        ]
-        if not numbered:
+        checkpoints = [one for _, one in numbered(folder, r"checkpoint-(\d+)") if one.is_dir()]
+        if not checkpoints:
             raise InputError(
                 f"checkpoints: expected several, or a folder with checkpoint-N folders, found {folder}"
             )
-        checkpoints = [one for _, one in sorted(numbered)]
     if len(checkpoints) < 2:
         raise InputError(f"checkpoints: expected at least two, found {len(checkpoints)}")
     return list(checkpoints)
