@@ -118,11 +118,12 @@ class _Heads(_hub.TrainerCallback):
         for step, path in kept(self._into):
             if step > state.global_step:
                 path.unlink()
-        self._began, self._spent, self._last, self._step = time.perf_counter(), 0.0, 0.0, -1
+        self._began, self._last, self._step = time.perf_counter(), 0.0, -1
         with evaluating(kwargs["model"]):
             self._model = load((kwargs["model"], kwargs["processing_class"]))
             if self._corpus is None:
                 self._corpus = repeated_tokens(self._model, sequences=SEQUENCES)
+        self._spent = time.perf_counter() - self._began
         self._measure(state.global_step)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
