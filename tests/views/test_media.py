@@ -26,6 +26,23 @@ class TestNames:
         assert fold.pictures(axis) == [(0, 4), (4, 8)]
         assert [fold.name(axis, place) for place in range(2)] == ["camera base", "camera wrist"]
 
+    def test_what_ends_a_row_of_patches_is_within_their_picture(self) -> None:
+        places = [
+            [0, 0, 0, 40, 40],
+            [0, 40, 0, 80, 40],
+            [np.nan] * 5,
+            [0, 0, 40, 80, 80],
+            [np.nan] * 5,
+            [np.nan] * 5,
+        ]
+        pieces = ["patch[0,0]", "patch[0,1]", "newline", "patch[1,0]", "newline", "what"]
+        axis = hs.Tokens(pieces, media=[picture()], places=np.array(places))
+        assert len(fold.pictures(axis)) == 2
+        image = np.arange(6) < 5
+        assert fold.pictures(axis.with_classes(image=image)) == [(0, 5)]
+        assert fold.within(axis.with_classes(image=image)).tolist() == image.tolist()
+        assert axis.medium.tolist() == [0, 0, -1, 0, -1, -1]
+
     def test_media_without_names_have_numbers_and_frames(self) -> None:
         seen = [picture(), picture(), picture("", (2, 4)), picture("", (4, 5))]
         axis = hs.Axis(

@@ -11,7 +11,7 @@ export const talks = ({ kind, query, key }: Scene["part"]): boolean =>
 
 /** The shown queries that are no part of the picture. */
 export const words = ({ part, rows }: Pick<Scene, "part" | "rows">): readonly Item[] =>
-  rows.items.filter(({ start }) => !part.query.boxes?.[start]);
+  rows.items.filter(({ start, image }) => !image && !part.query.boxes?.[start]);
 
 /** A token as it is read: without the mark of a word that goes on. */
 export const bare = ({ text }: Item): string => text;

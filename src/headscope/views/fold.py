@@ -17,8 +17,17 @@ from headscope.core.tokens import Tokens
 
 
 def within(tokens: Tokens) -> Bools:
-    """The tokens that stand for a part of a picture, a sound or another medium."""
-    return tokens.medium >= 0
+    """The tokens that stand for a part of a picture, a sound or another medium, and those between them."""
+    return _media(tokens) >= 0
+
+
+def _media(tokens: Tokens) -> Ints:
+    """The medium that each token is within: a token that ends a row of patches is within their picture."""
+    numbers = tokens.medium.copy()
+    image = tokens.classes.get("image", np.zeros(len(tokens), np.bool_))
+    for place in np.flatnonzero(image & (numbers < 0)).tolist():
+        numbers[place] = numbers[place - 1] if place else -1
+    return numbers
 
 
 def special(tokens: Tokens) -> Bools:
@@ -36,7 +45,7 @@ def pictures(tokens: Tokens) -> list[tuple[int, int]]:
     """Where each picture, or other medium, within a text begins, and what follows it: tokens in a row are of one."""
     if reading(tokens) is None:
         return []
-    medium = tokens.medium
+    medium = _media(tokens)
     edges = [0, *(np.flatnonzero(np.diff(medium)) + 1).tolist(), len(tokens)]
     return [(start, end) for start, end in pairwise(edges) if medium[start] >= 0]
 
