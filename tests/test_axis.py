@@ -36,8 +36,8 @@ def test_blocks_stand_after_one_another() -> None:
         "pick",
         "up",
         "##ward",
-        "actions 0",
-        "actions 1",
+        "actions[0]",
+        "actions[1]",
     )
     assert axis.medium.tolist() == [0, 0, 1, 1, -1, -1, -1, -1, -1]
     assert axis.places[3].tolist() == [1, 40, 0, 80, 40]

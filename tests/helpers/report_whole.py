@@ -23,10 +23,10 @@ ROLES = {Head(1, 2): "previous token", Head(0, 1): "separators"}
 
 def roles() -> pd.DataFrame:
     named = (
-        0.8, 0.75, 0.85, 0.5, 0.01, 1e-9, 2e-8, 12345, 0.02, 0.025, 60.0, "position", np.nan, None,
-        np.nan,
+        0.8, 0.75, 0.85, 0.5, 0.01, 1e-9, 2e-8, 12345, 0.02, 0.025, 60.0, "position", np.nan, 0.93,
+        None, np.nan,
     )  # fmt: skip
-    without = (*[np.nan] * 7, 0, *[np.nan] * 3, None, np.nan, "previous token", 0.31)
+    without = (*[np.nan] * 7, 0, *[np.nan] * 3, None, np.nan, np.nan, "previous token", 0.31)
     rows = [
         (
             *(head.layer, head.head, head.paper, ROLES.get(head, "none")),

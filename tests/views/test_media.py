@@ -68,7 +68,7 @@ class TestNames:
             (video(), "a video of 4 steps"),
             (kmers(), "chr1"),
             (series(), "a series"),
-            (robot(), "pick it up actions 0 actions 1"),
+            (robot(), "pick it up actions[0] actions[1]"),
             (
                 hs.Axis({f"tile {at}": hs.Grid(1, 1, picture=picture(str(at))) for at in range(9)}),
                 "9 pictures",

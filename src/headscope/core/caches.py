@@ -1,7 +1,8 @@
 """What other tools hold of attention, as one array a layer.
 
-Read in their source: TransformerLens 4.3 (`ActivationCache`), nnsight 0.8 and 0.4 (saved values), transformers 5
-(``outputs.attentions``, of a run and of ``generate``), vit-pytorch 1.26 (`Recorder`), timm 1.0 (`AttentionExtract`).
+Read in their source: TransformerLens 4.3 (`ActivationCache`), nnsight 0.8 (saved values; older proxies have theirs in
+``.value``), transformers 5 (``outputs.attentions``, of a run and of ``generate``), vit-pytorch 1.26 (`Recorder`), timm
+1.0 (`AttentionExtract`).
 """
 
 from __future__ import annotations

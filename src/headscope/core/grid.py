@@ -109,12 +109,12 @@ def Axis(blocks: Mapping[str, Tokens | Sequence[str] | Count]) -> Tokens:  # noq
     >>> eye = hs.Grid(1, 2, picture=hs.Picture(np.zeros((4, 8, 3), np.uint8), "wrist"))
     >>> axis = hs.Axis({"camera wrist": eye, "text": ["pick", "up"], "actions": 2})
     >>> axis.pieces[-2:], axis.mask("camera wrist").tolist()
-    (('actions 0', 'actions 1'), [True, True, False, False, False, False])
+    (('actions[0]', 'actions[1]'), [True, True, False, False, False, False])
     """
     parts = {
         name: block
         if isinstance(block, Tokens)
-        else Tokens([f"{name} {number}" for number in range(block)] if isinstance(block, int) else block)
+        else Tokens([f"{name}[{number}]" for number in range(block)] if isinstance(block, int) else block)
         for name, block in blocks.items()
     }
     if not parts:
