@@ -359,12 +359,12 @@ def _tokens_of(word: str, text: Tokens) -> Bools:
         "\n" if special else part
         for part, special in zip(text.texts or [""] * len(text), text.special, strict=True)
     ]
-    ends, said = np.cumsum([0, *map(len, parts)]), "".join(parts)
+    ends, line = np.cumsum([0, *map(len, parts)]), "".join(parts)
     there = np.zeros(len(text), np.bool_)
-    for match in re.finditer(rf"(?<!\w){re.escape(word.strip())}(?!\w)", said, re.IGNORECASE):
+    for match in re.finditer(rf"(?<!\w){re.escape(word.strip())}(?!\w)", line, re.IGNORECASE):
         there |= (ends[:-1] < match.end()) & (ends[1:] > match.start())
     if not there.any():
-        raise InputError(f"word: expected one of {said.strip().partition(chr(10))[0]!r}, found {word!r}")
+        raise InputError(f"word: expected one of {line.strip().partition(chr(10))[0]!r}, found {word!r}")
     return there
 
 
