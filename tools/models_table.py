@@ -15,8 +15,7 @@ HEAD = """# Models
 
 headscope captures the attention of {captured} families of transformers exactly: the tests build each one small, with
 random weights, and compare every weight of every head with the model's own eager attention. A model that is not on
-this page is captured as well if it passes the same checks when it is loaded; `headscope check MODEL` prints them. The
-figures of each family are in `benchmarks/families.md`.
+this page is captured as well if it passes the same checks when it is loaded; `headscope check MODEL` prints them.
 
 *Way in* says how attention is read. `interface`: the model takes its attention function from transformers, and gets
 headscope's. `trace`: headscope follows the operations from q·k to the softmax, which also works for modules that are
@@ -39,11 +38,11 @@ attention beside a longer one.
 
 Some models have layers that do not attend, or that mix tokens beside attention. `hs.load` finds them: layers without
 an attention call, and modules whose answer at one token changes with another token. One sentence names them, in
-`headscope check`, in reports, in captions and in `model.unseen`. Figures and pictures are of attention maps alone.
+`headscope check`, in reports, in captions and in `model.unseen`.
 
 Such models are: with linear attention Qwen3-Next, Qwen3.5, MiniMax, OLMo-Hybrid and Kimi-Linear; with state spaces
 Mamba 1 and 2, Bamba, Jamba, Granite 4, Nemotron-H, Falcon-H1 and Zamba 2; with recurrence RWKV, xLSTM and
-RecurrentGemma; with a convolution LFM2. The latent attention of DeepSeek (MLA) has a map in every head.
+RecurrentGemma; with a convolution LFM2.
 
 ### Implicit maps
 
@@ -70,29 +69,40 @@ hs.view(model, inputs=ids, implicit=True)    # begins with M, blue above 0 and o
   compared with what the layer made of its input. A layer is refused by name if they differ by more than 1e-5 of Σ |M|
   |v|.
 - v is what the function gets, so M leaves out a short convolution before it. M includes the skip D of state spaces,
-  the gates of Mamba 1 and LFM2, and the normaliser of xLSTM. RecurrentGemma's v is what its input gate lets through.
+  the gates of Mamba 1 and LFM2, and the normaliser of xLSTM.
 - Where each channel mixes alone (Mamba 1, RWKV, LFM2, RecurrentGemma), each channel is a head and takes a run a token:
   on 1,536 channels 220 times a forward pass. Otherwise it is a few passes, of at most 1,024 tokens.
-- Gradients, norms and all other analyses are of attention only.
 
 ## Padding
 
 `hs.load` tries whether padding moves attention, on half of a short text alone and beside the whole. If a weight or
 the output moves by more than 1e-4 (0.02 in half precision), every analysis reads inputs of one length in a batch, and
-results say so under `notes`. A padded batch that you give to `hs.capture(model, inputs=…)` runs as it is.
+results say so under `notes`. A padded batch that you give runs as it is.
 
 ## Modules of your own
 
 `hs.load((module, tokenizer))` gives a module what its `forward` names of ids, mask and token types. If yours takes
 other names, say what: `hs.load((module, tokenizer), inputs={"tokens": ids, "masks": ones})`, and `hs.capture` takes
-the same `inputs`. The transformer inside can be loaded alone: `hs.load((module.bert, tokenizer))`.
+the same `inputs`.
+
+Beside `inputs` an axis of your own says what the positions are. The name of each block is a class:
+
+```python
+layer = torch.nn.TransformerEncoderLayer(16, 2, batch_first=True)
+camera = hs.Grid(2, 2, picture=hs.Picture(torch.zeros(64, 64, 3, dtype=torch.uint8).numpy(), "wrist"))
+axis = hs.Axis({"camera": camera, "text": ["pick", "up"], "actions": 3})
+inputs = {"src": torch.randn(1, 9, 16)}
+maps = hs.capture(hs.load(layer, inputs=inputs), axis, inputs=inputs)
+maps.weights[:, :, axis.mask("actions")][..., axis.mask("camera")].sum(-1)    # what actions give the camera
+```
+
+Keys that a mask hides from every query, at an end or within, get the class `padding`.
 
 ## Packed inputs
 
-In training several documents often stand in one row. `position_ids` that begin anew seldom keep them apart, and
-`hs.capture` warns where a token sees a document before. Most causal models keep documents apart with
-`inputs={"input_ids": ids, "position_ids": positions, "use_cache": False}`, and models that take a mask of pairs with
-`"attention_mask": apart`, booleans `[batch 1 query key]`.
+`position_ids` that begin anew seldom keep the documents of a row apart, and `hs.capture` warns. Most causal models
+keep documents apart with `inputs={"input_ids": ids, "position_ids": positions, "use_cache": False}`, and models that
+take a mask of pairs with `"attention_mask": apart`, booleans `[batch 1 query key]`.
 
 ## Refused
 
