@@ -16,6 +16,7 @@ from headscope.models import Model
 from headscope.views.images import PatchBlocks, put_together
 from tests.helpers.planted_vision import planted_vit
 from tests.helpers.small_models import whisper_parts
+from tests.helpers.video_models import watching
 
 
 @pytest.fixture(scope="module")
@@ -119,3 +120,14 @@ def test_a_sound_has_its_words_and_what_the_decoder_hears_of_it() -> None:
     alone = look(model, Example(audio=(noise, 16_000)))
     assert list(alone.parts) == ["encoder"]
     assert len(alone.first.query) == 100
+
+
+def test_pictures_of_a_prompt_stand_in_the_part_that_reads_the_text() -> None:
+    """As in SmolVLM, whose tiles are parts of their own."""
+    pictures = [np.full((48, 64, 3), value, np.uint8) for value in (40, 200)]
+    (example,) = hs.corpora.images([{"images": pictures, "text": "What is it ?"}]).encoded(
+        watching("SmolVLM")
+    )
+    shown = look(watching("SmolVLM"), example)
+    assert list(shown.parts) == ["self"]
+    assert len(shown.first.key.media) == 2

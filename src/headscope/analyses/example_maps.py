@@ -54,7 +54,7 @@ def look(model: Model, given: str | tuple[str, str] | Tokens | Example, room: in
 
 def _measured(model: Model, maps: Any) -> AttentionMaps:
     if isinstance(maps, Parts):
-        for name in ("encoder", "language"):
+        for name in ("encoder", "language", "text"):
             if name in maps:
                 maps = maps[name]
                 break
