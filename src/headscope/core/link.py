@@ -15,6 +15,7 @@ import numpy as np
 
 from headscope.core.arrays import Bools, Ints
 from headscope.core.kinds import is_list, is_list_or_tuple
+from headscope.core.media import Picture
 from headscope.core.region import Region, shown
 from headscope.core.tokens import Tokens, strip_markers
 from headscope.core.validation import expect, expect_fields, from_zero
@@ -303,11 +304,15 @@ def located(span: End, unit: Unit, tokens: Tokens, *, sequence: int | None = Non
 
 def _patches(region: Region, tokens: Tokens) -> tuple[Ints, str]:
     """The tokens whose areas of the picture a region takes, and what is to be said where there are none."""
-    if tokens.boxes is None or tokens.picture is None:
+    pictures = [(at, medium) for at, medium in enumerate(tokens.media) if isinstance(medium, Picture)]
+    if tokens.places is None or not pictures:
         raise InputError("expected tokens that are areas of a picture for a region, found none")
-    region.expect_in(tokens.picture.size)
-    patches = np.flatnonzero(tokens.mask("patch"))
-    left, top, right, bottom = tokens.boxes[patches].T
+    if region.picture > len(pictures):
+        raise InputError(f"picture: expected a number up to {len(pictures)}, found {region.picture}")
+    number, picture = pictures[region.picture - 1]
+    region.expect_in(picture.size)
+    patches = np.flatnonzero(tokens.medium == number)
+    left, top, right, bottom = tokens.places[patches, 1:].T
     chosen = patches[region.contains(np.stack([left + right, top + bottom], -1) / 2)]
     if not len(chosen):
         x, y = region.middle

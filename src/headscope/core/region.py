@@ -68,6 +68,7 @@ class Region:
             each.
         mask: of all of the picture: true or false ``[row column]``; COCO's runs, ``{"size": [height, width], "counts":
             …}``, compressed or not; or a path of a picture that is black outside of the region.
+        picture: of several pictures the number of its own, from 1.
 
     Attributes:
         box, polygons, mask: what was given, the mask as `Runs`; None for the others.
@@ -84,16 +85,22 @@ class Region:
     box: Box | None
     polygons: tuple[Polygon, ...] | None
     mask: Runs | None
+    picture: int
     text: ClassVar[Literal["a"]] = "a"
 
-    def __init__(self, box: Sequence[float] | None = None, *, polygons: Any = None, mask: Any = None) -> None:
+    def __init__(
+        self, box: Sequence[float] | None = None, *, polygons: Any = None, mask: Any = None, picture: Any = 1
+    ) -> None:
         given = {"box": box, "polygons": polygons, "mask": mask}
         shapes = [name for name, value in given.items() if value is not None]
         if len(shapes) != 1:
             raise InputError(
                 f"region: expected one of box, polygons and mask, found {' and '.join(shapes) or 'none'}"
             )
+        if type(picture) is not int or picture < 1:
+            raise InputError(f"picture: expected a number from 1, found {shown(picture)}")
         self.__dict__.update(
+            picture=picture,
             box=None if box is None else _box(box),
             polygons=None if polygons is None else _polygons(polygons),
             mask=None if mask is None else _runs(mask),

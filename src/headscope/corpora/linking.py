@@ -19,7 +19,7 @@ from headscope.corpora.jsonlines import KINDS, Fail, string
 from headscope.errors import InputError
 
 _REGIONS = ("box", "mask")
-_KEYS = ("from", "to", *_REGIONS, "label", "from_text", "to_text", "candidates", "possible")
+_KEYS = ("from", "to", *_REGIONS, "picture", "label", "from_text", "to_text", "candidates", "possible")
 
 
 def united(links: Iterable[Link]) -> list[Link]:
@@ -70,8 +70,12 @@ def checked(links: Iterable[Link], example: Example, fail: Fail) -> list[Link]:
             raise fail(f"{link.place}: {error}") from None
         if pictured and example.image is None:
             raise fail(f"{link.place}: expected an image for a region, found none")
-        if pictured and (several(example.image) or isinstance(example.image, Video)):
-            raise fail(f"{link.place}: expected one picture for a region, found several")
+        seen = example.image if several(example.image) else [example.image]
+        if pictured and any(isinstance(one, Video) for one in seen):
+            raise fail(f"{link.place}: expected a picture for a region, found a video")
+        beyond = [end.picture for end in link.ends if isinstance(end, Region) and end.picture > len(seen)]
+        if beyond:
+            raise fail(f"{link.place}: picture: expected a number up to {len(seen)}, found {beyond[0]}")
         sizes = _sizes(example, link.unit)
         for span in link.spans if sizes else ():
             where = f"{span.start} to {span.end}"
@@ -196,7 +200,8 @@ def _link(item: Any, place: str, unit: Unit, line: Line) -> Link:
         raise fail(f"'candidates': expected a list of spans, found {_shown(candidates)}")
     source = _end(item["from"], texts[0], "'from'", fail, line)
     (to,) = ends
-    target = _target(item[to] if to == "to" else {to: item[to]}, texts[1], f"{to!r}", fail, line)
+    region = {to: item[to], **({"picture": item["picture"]} if "picture" in item else {})}
+    target = _target(item[to] if to == "to" else region, texts[1], f"{to!r}", fail, line)
     return Link(
         source,
         () if possible else (target,),
@@ -227,16 +232,19 @@ def _end(value: Any, text: Side, name: str, fail: Fail, line: Line) -> End:
         return Named(string(value, name, fail))
     if not is_object(value):
         return _span(value, text, name, fail)
+    number: Any = value.get("picture", 1)
+    value = {key: given for key, given in value.items() if key != "picture"}
     if len(value) != 1 or not value.keys() <= {*_REGIONS}:
         raise fail(f"{name}: expected a key 'box' or 'mask', found {', '.join(map(repr, value)) or 'none'}")
     try:
         if "box" in value:
-            return Region([] if value["box"] is None else value["box"])
+            return Region([] if value["box"] is None else value["box"], picture=number)
         mask = value["mask"]
         if isinstance(mask, list):
-            return Region(polygons=mask)
+            return Region(polygons=mask, picture=number)
         return Region(
-            mask=Path(line.path).parent / mask if isinstance(mask, str) else {} if mask is None else mask
+            mask=Path(line.path).parent / mask if isinstance(mask, str) else {} if mask is None else mask,
+            picture=number,
         )
     except InputError as error:
         raise fail(f"{name}: {str(error).removeprefix('box: ').removeprefix('mask: ')}") from None

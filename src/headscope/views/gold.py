@@ -13,10 +13,12 @@ from headscope.core import words as _words
 from headscope.core.failures import warn
 from headscope.core.link import AnyLinks, End, Link, Named, Side, Unit, as_links, located
 from headscope.core.maps import AttentionMaps
+from headscope.core.media import Picture
 from headscope.core.region import Region
 from headscope.core.tokens import Tokens
 from headscope.errors import InputError
 from headscope.views.payload import LinkInfo, OutlineInfo
+from headscope.views.sheet import Sheet
 
 Parts = Mapping[str, AttentionMaps]
 
@@ -192,7 +194,7 @@ def _tokens(span: End, axis: Tokens, unit: Unit, *, alone: bool, remarks: list[s
 
 def _sides(name: str, maps: AttentionMaps, parts: Parts, link: Link) -> Sequence[Side]:
     """The texts of a link that a part is of; none where it has not got its regions and classes of tokens."""
-    if len(parts) > 1 and not all(_has(maps, end) for end in link.ends):
+    if len(parts) > 1 and not all(_has(maps, end, parts) for end in link.ends):
         return ()
     if maps.kind == "cross":
         return ("a", "b")
@@ -206,12 +208,19 @@ def _sides(name: str, maps: AttentionMaps, parts: Parts, link: Link) -> Sequence
     return ("a", "b")
 
 
-def _has(maps: AttentionMaps, end: End) -> bool:
-    """Whether one of the axes of some maps has a region, or a class of tokens."""
+def _has(maps: AttentionMaps, end: End, parts: Parts) -> bool:
+    """Whether one of the axes of some maps has a class of tokens; or regions, of all pictures of the input."""
     axes = (maps.query, maps.key)
     if isinstance(end, Region):
-        return any(axis.boxes is not None for axis in axes)
+        seen = _pictures(axes)
+        return seen > 0 and seen == _pictures(
+            [axis for other in parts.values() for axis in (other.query, other.key)]
+        )
     return not isinstance(end, Named) or any(end.name in axis.named for axis in axes)
+
+
+def _pictures(axes: Sequence[Tokens]) -> int:
+    return sum(isinstance(one.medium, Picture) for one in Sheet(axes).laid)
 
 
 def _units(tokens: Tokens, units: _Units, edges: Sequence[int] = ()) -> list[list[int]]:

@@ -13,9 +13,9 @@ from headscope.analyses.artefacts.statistics import cells_of, contrast_of
 from headscope.analyses.why.asked import ask
 from headscope.analyses.why.spans import Prompt, cut
 from headscope.attention.one import prepare
+from headscope.core.link import located
 from headscope.core.pictures import Video
-from headscope.corpora.linking import checked
-from headscope.errors import InputError
+from headscope.errors import CorpusError, InputError
 from headscope.models.pictures import looked
 from tests.helpers.video_models import watching
 
@@ -135,11 +135,33 @@ def test_how_far_in_time_a_head_looks() -> None:
         np.testing.assert_allclose(found["other_picture"].values, np.mean(shares, 0), rtol=1e-4)
 
 
-def test_a_region_is_of_one_picture() -> None:
-    example = hs.corpora.Example(text="What?", image=tuple(PICTURES[:2]))
-    link = hs.Link(hs.Span(0, 4), [hs.Region((0, 0, 9, 9))])
-    with pytest.raises(InputError, match=r"links\[0\]: expected one picture for a region, found several"):
-        checked([link], example, InputError)
+def test_a_word_looks_into_a_region_of_picture_2() -> None:
+    """The pointing game on several pictures: the share of the attention to them that is in the region, by hand."""
+    model, link = watching("LLaVA"), {"from": [0, 4], "box": [0, 0, 30, 30], "picture": 2}
+    rows = [{"images": list(PICTURES[:2]), "text": "What ?", "links": [link]}] * 3
+    found = hs.links(model, hs.corpora.images(rows), least=1)
+    maps = hs.capture(model, "What ?", image=list(PICTURES[:2]))["language"]
+    axis = maps.key
+    patches, _ = located(hs.Region((0, 0, 30, 30), picture=2), "characters", axis)
+    assert len(patches)
+    assert {*axis.medium[patches].tolist()} == {1}
+    assert (axis.boxes[patches].max(0) <= 30 + np.diff(axis.boxes[patches[0]][[0, 2]])).all()
+    word = np.flatnonzero(axis.word_ids == 0)
+    given = maps.weights[:, :, word].mean(2)
+    by_hand = given[..., patches].sum(-1) / given[..., axis.mask("patch")].sum(-1)
+    np.testing.assert_allclose(found["inside"].sel(direction="row").squeeze(), by_hand, rtol=1e-4)
+
+
+@pytest.mark.parametrize("number", [0, 3])
+def test_a_region_is_of_a_picture_that_is_there(number: int) -> None:
+    rows = [
+        {"images": list(PICTURES[:2]), "text": "What ?", "links": [{"from": [0, 4], "box": [0, 0, 9, 9]}]}
+    ]
+    rows[0]["links"][0]["picture"] = number
+    with pytest.raises(
+        CorpusError, match=rf"images\[0\]: links\[0\]: .*picture: expected a number .*, found {number}"
+    ):
+        list(hs.corpora.images(rows))
 
 
 def test_patches_without_content_are_told_on_each_picture() -> None:

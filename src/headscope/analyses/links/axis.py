@@ -177,10 +177,10 @@ class LinkAxis:
 
     def off_centre(self) -> Floats:
         """How far each unit's middle is from the picture's, in pixels; infinite for what is no part of it."""
-        boxes, picture = self.tokens.boxes, self.tokens.picture
-        far = np.full(len(self.groups), np.inf)
-        if boxes is not None and picture is not None:
-            away = (boxes[:, :2] + boxes[:, 2:] - picture.size) / 2
+        tokens, far = self.tokens, np.full(len(self.groups), np.inf)
+        if tokens.boxes is not None:
+            sizes = [getattr(medium, "size", (0, 0)) for medium in tokens.media]
+            away = (tokens.boxes[:, :2] + tokens.boxes[:, 2:] - np.array(sizes)[tokens.medium]) / 2
             for unit, group in enumerate(self.groups):
                 if len(group) and np.isfinite(away[group]).all():
                     far[unit] = np.hypot(*away[group].mean(0))
