@@ -138,7 +138,7 @@ def dataset(
         variables[measure.name + DOCUMENTS] = (("layer", "head"), np.where(there, effective[place], np.nan))
         variables[measure.name + SKEWNESS] = (("layer", "head"), np.where(there, skewness[place], np.nan))
         variables[measure.name + CHANCE] = _chance(np.where(there, chance[place], np.nan))
-        if measure.stays:
+        if measure.stays and len(sums.folds):
             s, n = sums.folds[:, 0, place], sums.folds[:, 1, place]
             variables[measure.name + STAYS] = staying(s, n, int(sums.documents[place].max()))
     described = dict(meta or {})

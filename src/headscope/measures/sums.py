@@ -371,6 +371,17 @@ class Sums(Skewed):
         """The attributes that are sums over documents."""
         return (*super().names(), "folds")
 
+    def __add__(self, other: Self) -> Self:  # pyright: ignore[reportIncompatibleMethodOverride]
+        if len(self.folds) != len(other.folds):  # files of before have no parts
+            self, other = (replace(sums, folds=sums.folds[:0]) for sums in (self, other))
+        return super().__add__(other)
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> Self:
+        """What `to_arrays` gave, or did before there were parts. Raises `InputError` for other arrays."""
+        none = np.zeros((0, 2, *np.shape(arrays.get("s", ()))))
+        return super().from_arrays({"folds": none, **arrays})
+
     def with_documents(self, ended: Sequence[Open], rest: Sequence[Open]) -> Self:
         """These sums with documents that have ended, and those that may go on."""
         known, folds = super().with_documents(ended, rest), self.folds.copy()
