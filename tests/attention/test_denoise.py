@@ -114,7 +114,7 @@ def test_both_blocks_of_flux_over_text_and_latents() -> None:
     assert_array_equal(text, np.arange(24) < 8)
     assert_array_equal(latent, ~text)
     assert_array_equal(maps.weights[:, :, latent][..., text], maps.weights[:, :, 8:, :8])
-    assert maps.key.pieces[7:10] == ("text 7", "patch[0,0]", "patch[0,1]")
+    assert maps.key.pieces[7:10] == ("text[7]", "patch[0,0]", "patch[0,1]")
 
 
 @pytest.mark.parametrize("dual", [(), (0,)])

@@ -340,7 +340,7 @@ class _Prompt:
             return Axis(read)
         if read and (rest := count - len(read[last[0]])) > 0:
             return Axis({**{name: read[name] for name in last}, "empty": rest})
-        return Tokens([f"text {number}" for number in range(count)])
+        return Tokens([f"text[{number}]" for number in range(count)])
 
 
 def _tokens(tokenizer: Any, ids: Ints) -> Tokens:
