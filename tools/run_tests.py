@@ -68,6 +68,7 @@ build."""
 MAY_MISS = re.compile(
     r"shared beside the repository|Firefox|WebKit|torchao|bitsandbytes|does not start|its layers look at different axes"
     r"|/dev/full|file system that takes names of any bytes|programs of a shell|limits"
+    r"|transformer_lens|nnsight|vit_pytorch|timm"
 )
 """What `make` does not install: reasons for which a test may be skipped."""
 
