@@ -93,11 +93,11 @@ def flux_inputs() -> dict[str, Tensor]:
 
 def own_weights(module: nn.Module, inputs: dict[str, Tensor]) -> list[np.ndarray]:
     own, any_module = Own(), module
-    before = dict(any_module.attn_processors)  # type: ignore[arg-type]
-    any_module.set_attn_processor(own)  # type: ignore[operator]
+    before = dict(any_module.attn_processors)
+    any_module.set_attn_processor(own)
     with torch.no_grad():
         module(**inputs)
-    any_module.set_attn_processor(before)  # type: ignore[operator]
+    any_module.set_attn_processor(before)
     return own.weights
 
 

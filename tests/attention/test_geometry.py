@@ -21,6 +21,7 @@ from headscope.attention.windows import placed
 from headscope.core.maps import DUST
 from headscope.errors import HeadscopeWarning, InputError, RefusedError
 from headscope.models import Model
+from tests.helpers.own_eager import of_eager
 from tests.helpers.vision_models import MORE, READS, TEN, beside, captured, made, swin, vision
 
 pytest.importorskip("PIL.Image")
@@ -94,26 +95,6 @@ def test_a_bright_spot_lights_up_the_tokens_that_hold_it(family: str, size: tupl
                     continue
                 assert outside[layer.argmax()] <= (1 if size == TINY else 0), name
                 assert layer[outside > reach + margin].max(initial=0.0) <= 0.05 * layer.max(), name
-
-
-def of_eager(monkeypatch: pytest.MonkeyPatch, model: Model, ready: dict[str, Any]) -> list[torch.Tensor]:
-    """The weights that the model's files' own eager attention gives, call by call."""
-    weights: list[torch.Tensor] = []
-    for file in {type(part).__module__ for part in model.module.modules()}:
-        eager = getattr(sys.modules[file], "eager_attention_forward", None)
-        if eager is None:
-            continue
-
-        def kept(*args: Any, eager: Any = eager, **options: Any) -> Any:
-            out = eager(*args, **options)
-            weights.append(out[1])
-            return out
-
-        monkeypatch.setattr(sys.modules[file], "eager_attention_forward", kept)
-    model.module.set_attn_implementation("eager")
-    with torch.no_grad():
-        model.module(**ready)
-    return weights
 
 
 WINDOWS = ("Swin", "Swin v2", "padded Swin", "Donut")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from headscope.core.tokens import Tokens
 from headscope.errors import HeadscopeWarning, InputError
 from headscope.models import Model
 from headscope.models.pictures import looked
+from tests.helpers.own_eager import of_eager
 from tests.helpers.typed import Typed
 from tests.helpers.video_models import ALONE, TILES, VIDEOS, timesformer, watching
 from tests.helpers.vision_models import MORE, READS, TEN, made
@@ -147,7 +147,7 @@ def test_a_bright_spot_in_tile_3_lights_up_that_and_the_whole(family: str) -> No
     """In tile 3 and in the view of all of the picture, and in no other tile."""
     model = watching(family)
     tiles = looked(model, grey(1), "What?").parts
-    left, top, right, bottom = np.nanmean(tiles["tile 3"].boxes, 0)  # type: ignore[arg-type]
+    left, top, right, bottom = np.nanmean(tiles["tile 3"].boxes, 0)
     pixel = int((left + right) / 2) + 3, int((top + bottom) / 2) + 3
     holding = {name for name, axis in tiles.items() if shown(axis, pixel, 0)[1].any()}
     assert len(holding) == 2
@@ -155,26 +155,6 @@ def test_a_bright_spot_in_tile_3_lights_up_that_and_the_whole(family: str) -> No
     found = lit(model, "What?", grey(1), 0, pixel, video=False)
     assert {name for name in found if name in tiles} == holding
     assert family == "Idefics2" or {"language", "text"} & found
-
-
-def eager(monkeypatch: pytest.MonkeyPatch, model: Model, ready: Mapping[str, Any]) -> list[torch.Tensor]:
-    """The weights that the files of a model's own eager attention give, call by call."""
-    weights: list[torch.Tensor] = []
-    for file in {type(part).__module__ for part in model.module.modules()}:
-        own = getattr(sys.modules[file], "eager_attention_forward", None)
-        if own is None:
-            continue
-
-        def kept(*args: Any, own: Any = own, **options: Any) -> Any:
-            out = own(*args, **options)
-            weights.append(out[1])
-            return out
-
-        monkeypatch.setattr(sys.modules[file], "eager_attention_forward", kept)
-    model.module.set_attn_implementation("eager")
-    with torch.no_grad():
-        model.module(**ready)
-    return weights
 
 
 EXACT = [
@@ -192,7 +172,7 @@ def test_maps_are_the_models_own(family: str, kind: str, monkeypatch: pytest.Mon
     image: Any = noise(2) if kind == "pictures" else Video(noise(8, (150, 100)))
     maps = parts_of(model, asked(family), image)
     _, ready = prepare(model, asked(family), image=image)
-    calls = eager(monkeypatch, model, ready)
+    calls = of_eager(monkeypatch, model, ready)
     assert all(call.dtype == torch.float64 for call in calls)
     rest = {name: list(each.layers) for name, each in maps.items()}
     batched = [name for name in maps if name.startswith(("picture", "tile", "frame"))]
@@ -227,7 +207,7 @@ def test_eight_frames_of_qwen_are_four_steps_of_two_frames() -> None:
     assert tokens is not None
     assert tokens.mask("image").sum() == 1104
     assert np.bincount(tokens.medium[tokens.medium >= 0]).tolist() == [276] * 4
-    assert [medium.frames for medium in tokens.media] == [(0, 2), (2, 4), (4, 6), (6, 8)]  # type: ignore[union-attr]
+    assert [medium.frames for medium in tokens.media] == [(0, 2), (2, 4), (4, 6), (6, 8)]
     at = tokens.pieces.index("frames 4–5:patch[7,20]")
     assert at == tokens.pieces.index("frames 0–1:patch[0,0]") + 2 * 276 + 7 * 23 + 20
     assert tokens.places is not None
@@ -239,13 +219,13 @@ def test_tokens_of_picture_2_are_of_no_place_on_picture_1() -> None:
     one, other = noise(2)
     axis = parts_of(watching("LLaVA"), "What?", [one, other])["language"].key
     for picture, given in zip(axis.media, (one, other), strict=True):
-        np.testing.assert_array_equal(picture.pixels, given)  # type: ignore[union-attr]
+        np.testing.assert_array_equal(picture.pixels, given)
     for number in (0, 1):
         mask = axis.mask(f"picture {number + 1}")
         assert mask.sum() == 16
         assert set(axis.medium[mask]) == {number}
-        wide, high = axis.media[number].size  # type: ignore[union-attr]
-        assert (axis.places[mask][:, 3:] <= [wide, high]).all()  # type: ignore[index]
+        wide, high = axis.media[number].size
+        assert (axis.places[mask][:, 3:] <= [wide, high]).all()
 
 
 def test_rows_of_tiles_are_as_llava_next_packs_them() -> None:
@@ -255,7 +235,7 @@ def test_rows_of_tiles_are_as_llava_next_packs_them() -> None:
     axis = looked(watching("LLaVA-NeXT"), grey(1), "What?").tokens
     assert axis is not None
     base, rest = slice(0, 16), slice(16, 16 + 6 * 9)
-    np.testing.assert_allclose(axis.boxes[base][5], [37.5, 25, 75, 50])  # type: ignore[index]
+    np.testing.assert_allclose(axis.boxes[base][5], [37.5, 25, 75, 50])
     step = 150 / 8
     expected = [
         [np.nan] * 4
@@ -269,7 +249,7 @@ def test_rows_of_tiles_are_as_llava_next_packs_them() -> None:
         for row in range(6)
         for column in range(9)
     ]
-    np.testing.assert_allclose(axis.boxes[rest], expected, atol=1)  # type: ignore[index]
+    np.testing.assert_allclose(axis.boxes[rest], expected, atol=1)
     assert axis.pieces[rest][8] == "newline"
     assert axis.pieces[rest][9 * 3 + 5] == "tile 5:patch[3,5]"
     assert axis.mask("tile 3").sum() == 3 * 4
@@ -279,7 +259,7 @@ def test_features_that_are_resampled_stand_for_larger_cells() -> None:
     """LLaVA-OneVision makes 3 × 4 cells of the 6 × 8 patches on a picture."""
     axis = looked(watching("LLaVA-OneVision"), grey(1), "What?").tokens
     assert axis is not None
-    boxes = axis.boxes[16 : 16 + 3 * 5].reshape(3, 5, 4)  # type: ignore[index]
+    boxes = axis.boxes[16 : 16 + 3 * 5].reshape(3, 5, 4)
     np.testing.assert_allclose(boxes[:, :4, 0], [[0, 37.5, 75, 112.5]] * 3, atol=0.5)
     np.testing.assert_allclose(boxes[:, 0, 1], [0, 31.25, 68.75], atol=1)
     np.testing.assert_allclose(boxes[:, 0, 3], [31.25, 68.75, 100], atol=1)
@@ -332,8 +312,8 @@ def test_words_about_two_pictures_and_about_a_video() -> None:
         plain = parts_of(model, "What?", image)["language"]
         count = len(plain.key)
         assert len(axis) == count + 2
-        np.testing.assert_array_equal(axis.places[:count], plain.key.places)  # type: ignore[index]
-        assert np.isnan(axis.places[count:]).all()  # type: ignore[index]
+        np.testing.assert_array_equal(axis.places[:count], plain.key.places)
+        assert np.isnan(axis.places[count:]).all()
         for mine, own in zip(written["language"].layers, plain.layers, strict=True):
             np.testing.assert_allclose(mine[:, :count, :count], own, atol=1e-6)
 
@@ -367,7 +347,7 @@ def test_what_a_model_cannot_see_is_said_in_one_line() -> None:
     ):
         maps = hs.capture(watching("VideoMAE"), video=frames[:4])
     assert isinstance(maps, hs.AttentionMaps)
-    assert [medium.frames for medium in maps.key.media] == [(0, 1), (1, 2), (2, 3), (3, 4)]  # type: ignore[union-attr]
+    assert [medium.frames for medium in maps.key.media] == [(0, 1), (1, 2), (2, 3), (3, 4)]
 
 
 def test_pictures_that_are_looked_at_one_by_one_are_parts() -> None:
