@@ -350,6 +350,18 @@ def test_what_a_model_cannot_see_is_said_in_one_line() -> None:
     assert [medium.frames for medium in maps.key.media] == [(0, 1), (1, 2), (2, 3), (3, 4)]
 
 
+@pytest.mark.parametrize("family", ["VideoMAE", "Qwen2-VL"])
+def test_a_file_of_maps_has_every_frame(family: str, tmp_path: Path) -> None:
+    model, frames = watching(family), noise(8, (150, 100))
+    maps = parts_of(model, asked(family), Video(frames))
+    name = "language" if "language" in maps else "self"
+    maps[name].save(tmp_path / "maps.safetensors")
+    media = hs.open_maps(tmp_path / "maps.safetensors").key.media
+    assert [one.frames for one in media] == [(0, 2), (2, 4), (4, 6), (6, 8)]
+    again = parts_of(model, asked(family), list(media))[name]
+    np.testing.assert_array_equal(again.weights, maps[name].weights)
+
+
 def test_pictures_that_are_looked_at_one_by_one_are_parts() -> None:
     model = watching("ViT")
     one, other = noise(2)

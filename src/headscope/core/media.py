@@ -21,23 +21,28 @@ class Picture:
         pixels: ``[row column 3]``, red, green and blue from 0 to 255.
         name: of its file, or what it shows.
         frames: of a video, which of its frames it stands for: the first, and the one after the last.
+        after: the pixels of those behind the first, which is what is drawn.
     """
 
     pixels: Bytes
     name: str = ""
     frames: tuple[int, int] | None = None
+    after: Sequence[Bytes] = ()
 
     def __post_init__(self) -> None:
-        expect_fields(self, "pixels", "name", "frames")
+        expect_fields(self, "pixels", "name", "frames", "after")
         if self.pixels.ndim != 3 or self.pixels.shape[2] != 3 or not self.pixels.size:
             raise ShapeError(f"pixels: expected [row column 3], found shape {self.pixels.shape}")
         if self.pixels.dtype != np.uint8:
             raise ShapeError(f"pixels: expected numbers from 0 to 255 (uint8), found {self.pixels.dtype}")
+        for number, one in enumerate(self.after):
+            if one.shape != self.pixels.shape:
+                raise ShapeError(f"after[{number}]: expected shape {self.pixels.shape}, found {one.shape}")
 
     @property
     def array(self) -> Bytes:
-        """`pixels`."""
-        return self.pixels
+        """`pixels`, ``[row column 3]``; of several frames those of each, ``[frame row column 3]``."""
+        return np.stack([self.pixels, *self.after]) if self.after else self.pixels
 
     @property
     def size(self) -> tuple[int, int]:
@@ -144,9 +149,14 @@ KINDS: Mapping[type[Medium], MediumKind] = {
 def called(medium: Medium, number: int) -> str:
     """The name of one of several media, by default its kind and number: ``picture 2``."""
     if not medium.name and isinstance(medium, Picture) and medium.frames is not None:
-        first, after = medium.frames
-        return f"frame {first}" if after == first + 1 else f"frames {first}–{after - 1}"
+        return title(medium.frames)
     return medium.name or f"{KINDS[type(medium)]} {number + 1}"
+
+
+def title(frames: tuple[int, int]) -> str:
+    """What some frames are called."""
+    first, after = frames
+    return f"frame {first}" if after - first == 1 else f"frames {first}–{after - 1}"
 
 
 def _expect_finite(name: str, array: Floats | Singles, axes: str, words: str, axis_count: int) -> None:

@@ -121,5 +121,6 @@ def _medium(about: AnyDict, values: Any) -> Medium:
         return Letters(values.tobytes().decode(), **about)
     if kind == "Picture":
         frames = about["frames"]
-        return Picture(values, about["name"], None if frames is None else tuple(frames))
+        first, *after = values if values.ndim == 4 else [values]
+        return Picture(first, about["name"], None if frames is None else tuple(frames), tuple(after))
     return {"Sound": Sound, "Series": Series}[kind](values, **about)

@@ -7,14 +7,13 @@ from dataclasses import replace
 from inspect import signature
 from itertools import groupby
 from typing import Any, NamedTuple, Protocol, cast
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
 
 from headscope.core.arrays import Arrays, Bools, Bytes, Floats, Ints
 from headscope.core.grid import Axis, Grid
-from headscope.core.media import Picture
+from headscope.core.media import Picture, title
 from headscope.core.tokens import Tokens
 from headscope.core.types import AnyMapping
 from headscope.errors import InputError
@@ -44,10 +43,6 @@ class Process(Protocol):
     def __call__(self, pictures: Sequence[Bytes], frames: Sequence[Bytes], **options: Any) -> Arrays:
         """Read the pixels of pictures, or of frames."""
         ...
-
-
-_MORE: WeakKeyDictionary[Picture, Sequence[Picture]] = WeakKeyDictionary()
-"""Of the picture of some frames, which shows the first, the others."""
 
 
 class Tile(NamedTuple):
@@ -215,7 +210,16 @@ def there(pixels: Any) -> Ints:
 
 def frames_of(media: Sequence[Picture]) -> list[Picture]:
     """All frames of a video of which `steps` made these pictures."""
-    return [frame for one in media if one.frames for frame in (one, *_MORE.get(one, ()))]
+    made: list[Picture] = []
+    for one in media:
+        if one.frames:
+            every, (first, end) = (one.pixels, *one.after), one.frames
+            numbers: list[int] = np.linspace(first, end - 1, len(every)).round().astype(int).tolist()
+            made += [
+                Picture(pixels, title((number, number + 1)), (number, number + 1))
+                for number, pixels in zip(numbers, every, strict=True)
+            ]
+    return made
 
 
 def steps(frames: Sequence[Picture], deep: int) -> list[Picture]:
@@ -224,15 +228,8 @@ def steps(frames: Sequence[Picture], deep: int) -> list[Picture]:
     for start in range(0, len(frames), deep):
         some = frames[start : start + deep]
         ends = (some[0].frames or (0, 0))[0], (some[-1].frames or (0, 0))[1]
-        made.append(Picture(some[0].pixels, title(ends), ends))
-        _MORE[made[-1]] = some[1:]
+        made.append(Picture(some[0].pixels, title(ends), ends, [frame.pixels for frame in some[1:]]))
     return made
-
-
-def title(frames: tuple[int, int]) -> str:
-    """What some frames are called."""
-    first, after = frames
-    return f"frame {first}" if after - first == 1 else f"frames {first}–{after - 1}"
 
 
 def labelled(tiles: Sequence[Tile]) -> list[Tile]:
