@@ -122,12 +122,12 @@ def test_a_sound_has_its_words_and_what_the_decoder_hears_of_it() -> None:
     assert len(alone.first.query) == 100
 
 
-def test_pictures_of_a_prompt_stand_in_the_part_that_reads_the_text() -> None:
-    """As in SmolVLM, whose tiles are parts of their own."""
+@pytest.mark.parametrize("family", ["SmolVLM", "LLaVA"])
+def test_pictures_of_a_prompt_stand_in_the_part_that_reads_the_text(family: str) -> None:
+    """It is called ``text`` or ``language``; of SmolVLM tiles are parts of their own."""
     pictures = [np.full((48, 64, 3), value, np.uint8) for value in (40, 200)]
-    (example,) = hs.corpora.images([{"images": pictures, "text": "What is it ?"}]).encoded(
-        watching("SmolVLM")
-    )
-    shown = look(watching("SmolVLM"), example)
-    assert list(shown.parts) == ["self"]
+    model = watching(family)
+    (example,) = hs.corpora.images([{"images": pictures, "text": "What is it ?"}]).encoded(model)
+    shown = look(model, example)
+    assert list(shown.parts) == list(shown.neurons) == ["self"]
     assert len(shown.first.key.media) == 2

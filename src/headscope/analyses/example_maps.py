@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from headscope.attention.check import READERS
 from headscope.attention.neurons import capture_with_neurons
 from headscope.attention.parts import Parts
 from headscope.core.grid import with_words
@@ -48,23 +49,20 @@ def look(model: Model, given: str | tuple[str, str] | Tokens | Example, room: in
         return _perceived(model, given, room)
     text = given.tokens if isinstance(given, Example) else given
     maps, neurons = capture_with_neurons(model, text, target="." if model.encoder_decoder else None)
-    measured = _measured(model, maps)
-    return Input({measured.kind: measured}, neurons=_of(neurons, measured))
+    measured, read = _measured(model, maps, neurons)
+    return Input({measured.kind: measured}, neurons=read)
 
 
-def _measured(model: Model, maps: Any) -> AttentionMaps:
-    if isinstance(maps, Parts):
-        for name in ("encoder", "language", "text"):
-            if name in maps:
-                maps = maps[name]
-                break
-    if not isinstance(maps, AttentionMaps):
+def _measured(
+    model: Model, maps: Any, neurons: Mapping[str, Neurons]
+) -> tuple[AttentionMaps, dict[str, Neurons]]:
+    """The maps of the part that is measured, and its neurons by the kind of these, as which a page shows it."""
+    parts = maps if isinstance(maps, Parts) else {maps.kind: maps}
+    name = next((name for name in READERS if name in parts), None)
+    if name is None:
         raise InputError(f"{model.name}: the report shows models of one part; this one has {maps!r}")
-    return maps
-
-
-def _of(neurons: Mapping[str, Neurons], maps: AttentionMaps) -> dict[str, Neurons]:
-    return {name: layers for name, layers in neurons.items() if name == maps.kind}
+    read = parts[name]
+    return read, {read.kind: neurons[name]} if name in neurons else {}
 
 
 def side_by_side(views: tuple[Input, Input], labels: Sequence[str], state: AnyMapping) -> SideBySide:
@@ -80,11 +78,11 @@ def _perceived(model: Model, example: Example, room: int | None) -> Input:
     if example.image is not None:
         text = None if model.processor is None else example.text
         captured, neurons = capture_with_neurons(model, text, image=example.image)
-        return _of_picture(_measured(model, captured), example, neurons, room)
+        return _of_picture(*_measured(model, captured, neurons), example, room)
     transcript = _transcript(model, example)
     target = (transcript or ".") if model.encoder_decoder else None
     captured, neurons = capture_with_neurons(model, audio=example.audio, target=target)
-    maps = _measured(model, captured)
+    maps, read = _measured(model, captured, neurons)
     shown = [maps]
     if isinstance(captured, Parts) and transcript:
         shown.append(captured["cross"])
@@ -99,7 +97,7 @@ def _perceived(model: Model, example: Example, room: int | None) -> Input:
         same = part.kind != "cross"
         named = replace(part, key=frames, query=frames if same else part.query)
         parts[part.kind] = put_together(named, few if same else None, few)
-    return Input(parts, neurons={} if few else _of(neurons, maps))
+    return Input(parts, neurons={} if few else read)
 
 
 def _transcript(model: Model, example: Example) -> str | None:
@@ -112,21 +110,21 @@ def _transcript(model: Model, example: Example) -> str | None:
 
 
 def _of_picture(
-    maps: AttentionMaps, example: Example, neurons: Mapping[str, Neurons], room: int | None
+    maps: AttentionMaps, neurons: dict[str, Neurons], example: Example, room: int | None
 ) -> Input:
     tokens, heads = maps.query, len(maps.heads)
     if example.tokens is not None and len(example.tokens) == len(tokens):  # as it was marked
         maps = replace(maps, query=example.tokens, key=example.tokens)
         tokens = example.tokens
     if maps.causal or tokens.boxes is None:
-        return Input({maps.kind: maps}, neurons=_of(neurons, maps))
+        return Input({maps.kind: maps}, neurons=neurons)
     side = _side(tokens, lambda count: heads * count**2 <= HELD)
     if side > 1:
         few = blocked(tokens, side)
         maps, neurons = put_together(maps, few, few), {}
         tokens = few.tokens
     side = 1 if room is None else _side(tokens, lambda count: heads * count * len(tokens) <= room)
-    return Input({maps.kind: maps}, neurons=_of(neurons, maps), side=side)
+    return Input({maps.kind: maps}, neurons=neurons, side=side)
 
 
 def _side(tokens: Tokens, fits: Callable[[int], bool]) -> int:

@@ -42,7 +42,7 @@ from headscope.models.vocabulary import Vocabulary, vocabulary
 from headscope.models.weights import expect_finite
 from headscope.models.within import virtual_tokens
 
-_READERS = ("self", "encoder", "text", "language")
+READERS = ("self", "encoder", "text", "language")
 """What the part of a model is called that reads a text."""
 
 PROBE = "When Ada opened the old box, she found 2 letters; neither was signed."
@@ -128,7 +128,7 @@ class Check:
 
         A model without a part has causal mixers alone.
         """
-        return next((part.causal for part in self.parts if part.name in _READERS), not self.parts)
+        return next((part.causal for part in self.parts if part.name in READERS), not self.parts)
 
 
 def check(model: Model, inputs: Mapping[str, Tensor] | None = None) -> Check:
