@@ -91,7 +91,7 @@ def capture_with_neurons(
     Raises:
         InputError: the input does not go with the model, or has several rows.
     """
-    if text is None and (given.get("image") is not None or given.get("video") is not None):
+    if text is None and given.get("image") is not None:
         model = eyes(model)
     axes, ready = prepare(model, text, **given)
     expect_one_row(ready, "neurons are", axes)

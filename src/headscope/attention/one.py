@@ -63,7 +63,6 @@ class GivenInput(TypedDict, total=False):
     target: str | None
     inputs: Mapping[str, Any] | None
     image: Any
-    video: Any
     audio: Audio | None
 
 
@@ -265,12 +264,10 @@ def prepare(
     inputs: Mapping[str, Any] | None = None,
     image: Any = None,
     audio: Audio | None = None,
-    video: Any = None,
 ) -> Prepared:
     """The axes that are known beforehand (``self``, ``decoder``) or what they are of (``patches``, ``sound``), and what
     the module takes.
     """
-    image = with_video(image, video)
     if audio is not None:
         if any(given is not None for given in (text, pair, inputs, image)):
             raise InputError(
