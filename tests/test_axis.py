@@ -12,7 +12,7 @@ import headscope as hs
 from headscope.core.media import covering
 from headscope.errors import InputError, ShapeError
 from headscope.measures.choose import surface
-from headscope.views.sheet import GAP, LANE, LETTER, NAMED, TALL, WIDEST, Sheet
+from headscope.views.sheet import GAP, LANE, LETTER, TALL, WIDEST, Sheet
 
 
 def picture(width: int, height: int, value: int, name: str = "") -> hs.Picture:
@@ -181,13 +181,13 @@ class TestSheet:
         sheet = Sheet([axis, axis])
         areas = sheet.areas(axis)
         second = TALL * 2 + GAP
-        assert areas[0].tolist() == [0, NAMED, TALL, NAMED + TALL]
-        assert areas[3].tolist() == [second + TALL, NAMED, second + 2 * TALL, NAMED + TALL]
+        assert areas[0].tolist() == [0, 0, TALL, TALL]
+        assert areas[3].tolist() == [second + TALL, 0, second + 2 * TALL, TALL]
         assert np.isnan(areas[4:]).all()
         info = sheet.info()
         assert [(one["name"], one["box"]) for one in info["media"]] == [
-            ("base", [0, NAMED, 2 * TALL, NAMED + TALL]),
-            ("wrist", [second, NAMED, second + 2 * TALL, NAMED + TALL]),
+            ("base", [0, 0, 2 * TALL, TALL]),
+            ("wrist", [second, 0, second + 2 * TALL, TALL]),
         ]
 
     def test_axes_from_a_file_share_their_media(self, tmp_path: Path) -> None:

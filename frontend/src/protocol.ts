@@ -216,7 +216,7 @@ export interface QuantityInfo {
 }
 
 /**
- * A line around a region of the input's picture: x, y, x, y, … in its pixels. `side` is that of its tokens.
+ * A line around a region of the input's picture: x, y, x, y, … as of boxes. `side` is that of its tokens.
  */
 export interface OutlineInfo {
   side: "from" | "to";
@@ -677,11 +677,11 @@ export interface ModelInfo {
 /**
  * What it was measured on.
  *
- * `kind` is what its inputs are, `shares` the share of the tokens in each class, `split_words` the share of words in
+ * `noun` is what its inputs are, `shares` the share of the tokens in each class, `split_words` the share of words in
  * several pieces.
  */
 export interface CorpusInfo {
-  kind: "text" | "images" | "sounds";
+  noun: string;
   name: string;
   documents: number | null;
   examples: number | null;

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import type { Pen } from "../src/draw/canvas";
 import { drawRegions, drawThumbLinks } from "../src/draw/golddraw";
 import type { AxisInfo, LinkInfo, PartInfo } from "../src/protocol";
+import type { Box } from "../src/scene/areas";
 import { type Choice, side } from "../src/scene/axis";
 import { fromValues, type Shown } from "../src/scene/cut";
 import {
@@ -178,7 +179,7 @@ test("a link of a thumbnail goes from the middle of its row to that of its colum
   ]);
 });
 
-test("a region is drawn on its side of the picture alone", () => {
+test("a region is drawn on its side of its own picture alone", () => {
   const strokes: [string, number][] = [];
   const pen = {
     beginPath: () => {},
@@ -198,9 +199,12 @@ test("a region is drawn on its side of the picture alone", () => {
     outlines: [{ side: "to", points: [0, 0, 20, 0, 20, 10] }],
   };
   const link: Judged = { gold, verdicts: [{ right: true, chosen: [1] }], right: true };
-  drawRegions(pen as unknown as Pen, () => "", 2, "from", [null, [0, 0, 10, 10]], [link]);
+  const draw = (side: "from" | "to", part: Box): void =>
+    drawRegions(pen as unknown as Pen, () => "", part, 2, side, [null, [0, 0, 10, 10]], [link]);
+  draw("from", [0, 0, 40, 40]);
+  draw("to", [60, 0, 100, 40]);
   expect(strokes).toEqual([]);
-  drawRegions(pen as unknown as Pen, () => "", 2, "to", [null, [0, 0, 10, 10]], [link]);
+  draw("to", [0, 0, 40, 40]);
   expect(strokes.slice(0, 2)).toEqual([
     ["to", 40],
     ["to", 40],

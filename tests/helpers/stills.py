@@ -77,6 +77,11 @@ class Still:
         drawn = re.sub(r'<text[^>]*font-size="10px"[^>]*>[^<]*</text>', "", self.svg)
         return re.sub(r'(id="|#)s\w+-', r"\1", drawn)
 
+    @property
+    def lines(self) -> str:
+        """As SVG, an element a line, without photos and veils: what they are compressed to is a library's matter."""
+        return re.sub(r'data:[^"]+', "", self.picture).replace("><", ">\n<")
+
     @cached_property
     def placed(self) -> list[Placed]:
         """What is drawn, but for what is turned, and for what is only defined."""

@@ -18,6 +18,8 @@ from headscope.errors import HeadscopeWarning, InputError
 from headscope.views.explorer import explorer_payload
 from headscope.views.gold import of_parts
 from headscope.views.inputs import Input
+from headscope.views.sheet import Sheet
+from tests.helpers.media_sample import cameras
 from tests.helpers.view_sample import some
 
 # [CLS] it ##s cat [SEP] <b>& שלום [SEP]: words "its", "cat"; of B "<b>&", "שלום".
@@ -129,6 +131,20 @@ class TestRegions:
         lines = found[1].get("outlines", [])
         assert [line["side"] for line in lines] == ["from"] + ["to"] * 4
         json.dumps(found)
+
+    def test_of_several_pictures_each_is_where_its_own_lies(self) -> None:
+        axis, other = cameras(), Region((0, 40, 40, 80), picture=2)
+        maps = AttentionMaps([np.full((1, 8, 8), 1 / 8)], axis, axis)
+        ((line, _),) = [
+            one["outlines"] for one in of_parts([(other, Region((0, 0, 9, 9)))], {"self": maps})["self"]
+        ]
+        areas = Sheet([axis]).areas(axis)
+        assert areas is not None
+        left, top, right, bottom = areas[6].tolist()
+        assert line == {
+            "side": "from",
+            "points": [left, top, right, top, right, bottom, left, bottom, left, top],
+        }
 
     def test_a_tower_that_sees_has_those_of_classes_and_a_text_those_of_words(self) -> None:
         """As in LLaVA: the vision part has [CLS], the language part the words and the picture."""

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+import headscope as hs
 from headscope.views.explorer import Input
 from headscope.views.still import DOTS, converted, inches
 from tests.helpers import golden, heard_sample, seen_sample, talk_sample
+from tests.helpers.media_sample import cameras, looking, series, video
 from tests.helpers.stills import SMALLEST, Still, Stills, against_reversed
 from tests.helpers.view_sample import pair, some
 
@@ -27,8 +29,13 @@ PICTURES: dict[str, tuple[str, dict[str, Any]]] = {
     "talk": ("talk", {**HEAD, "picture": "image", "heads": [0]}),
     "causal": ("causal", {**HEAD, "picture": "matrix"}),
     "frames": ("frames", {**HEAD, "picture": "image", "layer": 0, "heads": [0]}),
+    "cameras": ("cameras", {**HEAD, "picture": "image"}),
+    "video": ("video", {**HEAD, "picture": "image"}),
+    "series": ("series", {**HEAD, "picture": "image"}),
 }
 """Of which inputs each is, and what is open."""
+MEDIA = {"cameras": cameras, "video": lambda: video(2), "series": series}
+LINKS = [hs.Link(hs.Region((0, 0, 40, 40)), [hs.Region((0, 40, 40, 80), picture=2)])]
 MORE: dict[str, dict[str, Any]] = {
     "both": {"side": "both"},
     "difference": {"side": "difference"},
@@ -98,6 +105,8 @@ TABLE: tuple[tuple[str, Any, str, str], ...] = (
 def stills(inputs: str) -> Stills:
     if inputs in ("pair", "causal"):
         return Stills(pair() if inputs == "pair" else [Input({"self": some(causal=True)})])
+    if inputs in MEDIA:
+        return Stills(hs.view(looking(MEDIA[inputs](), 2), links=LINKS if inputs == "cameras" else None))
     made = {
         "seen": seen_sample.random_maps,
         "heard": heard_sample.cross,
@@ -153,6 +162,11 @@ def test_it_fits_its_paper_and_can_be_read(name: str, width: str) -> None:
 def test_what_stills_say() -> None:
     """Of golden/stills.txt: titles, captions, tokens and numbers in the order in which they are drawn."""
     golden.check("stills.txt", ">>> ", lambda call: eval(call, {"still": still}).said)
+
+
+def test_how_media_are_drawn() -> None:
+    """Of golden/media.txt: two pictures with a gold link, two steps of a video, a series."""
+    golden.check("media.txt", ">>> ", lambda call: still(call, width="column").lines)
 
 
 def test_stills_in_one_page_share_no_names() -> None:

@@ -26,10 +26,6 @@ export function drawBoard(
     ...(end === "from" ? ([scene.part.query, scene.rows] as const) : ([scene.part.key, scene.columns] as const)),
   );
   const rasters = rastersOf(info, boxes);
-  // Outlines are in the pixels of their picture, which are the sheet's where it is alone.
-  const judged = info.media
-    ? links.map(({ gold, ...link }) => ({ ...link, gold: gold.outlines ? { ...gold, outlines: [] } : gold }))
-    : links;
   if (shares) veil(rasters, { shares }, look);
   for (const pane of panesOf(info, width, scene.state.medium).panes) {
     const { medium, part, at } = pane;
@@ -53,7 +49,7 @@ export function drawBoard(
         if (shares) easel.veils(raster, left, top, after - left, below - top, look);
         if (cutOff(raster.area, sideOf(medium))) greyOut(pen, [left, top, after, below], stretched(sideOf(medium)));
       }
-      drawRegions(pen, scene.owner.ink, across, end, boxes, judged);
+      drawRegions(pen, scene.owner.ink, [x, y, right, bottom], across, end, boxes, links);
       const box = chosen === null ? null : boxes[chosen];
       if (!box || !overlaps(box, part)) return;
       const [left, top, after, below] = stretched(box);

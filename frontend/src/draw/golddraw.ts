@@ -242,23 +242,26 @@ export function drawLinks({ pen, scene, box, scrolled }: View): void {
   }
 }
 
-/** The regions of links on one side's picture, and a tick or a cross on the area that is looked at. */
+/** The regions of links in a part of one side's picture, and a tick or a cross on the area that is looked at. */
 export function drawRegions(
   pen: Pen,
   ink: Ink,
+  [left, top, right, bottom]: Box,
   scale: number,
   side: Gold["side"],
   boxes: readonly (Box | null)[],
   links: readonly Judged[],
 ): void {
   const found = wrongFirst(links.filter(({ gold }) => gold.outlines));
+  const inside = (x: number, y: number): boolean => x >= left && x <= right && y >= top && y <= bottom;
   for (const { gold, right } of found) {
     for (const { side: own, points } of gold.outlines ?? []) {
       if (own !== side) continue;
       const corners = points.flatMap((x, at): [number, number][] =>
         at % 2 ? [] : [[x * scale, points[at + 1]! * scale]],
       );
-      stroke(pen, ink, right, 1.8, [corners], !right, 0.9);
+      const [x, y] = [0, 1].map((side) => mean(corners.map((corner) => corner[side]!))) as [number, number];
+      if (inside(x, y)) stroke(pen, ink, right, 1.8, [corners], !right, 0.9);
     }
   }
   for (const { gold, verdicts } of found) {
@@ -267,8 +270,7 @@ export function drawRegions(
       for (const box of (chosen ?? []).map((place) => boxes[place] ?? null)) {
         if (!box) continue;
         const [x, y] = [((box[0] + box[2]) / 2) * scale, ((box[1] + box[3]) / 2) * scale];
-        if (right) tick(pen, ink, x, y, 4);
-        else cross(pen, ink, x, y, 4);
+        if (inside(x, y)) (right ? tick : cross)(pen, ink, x, y, 4);
       }
     }
   }

@@ -18,7 +18,7 @@ from headscope.core.region import Region
 from headscope.core.tokens import Tokens
 from headscope.errors import InputError
 from headscope.views.payload import LinkInfo, OutlineInfo
-from headscope.views.sheet import Sheet
+from headscope.views.sheet import Laid, Sheet
 
 Parts = Mapping[str, AttentionMaps]
 
@@ -54,8 +54,10 @@ def of_parts(given: AnyLinks, parts: Parts) -> dict[str, list[LinkInfo]]:
         warn(remarks[0] + more, 4)
     for name, gathered in by_part.items():
         _divide(list(gathered.values()), parts[name])
+    pictures = _pictures([axis for maps in parts.values() for axis in (maps.query, maps.key)])
     return {
-        name: [link.info(parts[name]) for link in gathered.values()] for name, gathered in by_part.items()
+        name: [link.info(parts[name], pictures) for link in gathered.values()]
+        for name, gathered in by_part.items()
     }
 
 
@@ -85,7 +87,7 @@ class _Gathered:
         self.candidates: dict[tuple[int, ...], None] | None = None
         self.regions: dict[tuple[Region, bool], None] = {}  # each with whether it is the source
 
-    def info(self, maps: AttentionMaps) -> LinkInfo:
+    def info(self, maps: AttentionMaps, pictures: Sequence[Laid]) -> LinkInfo:
         """The link as it travels. What a mask hides from the source may see it: it is then drawn the other way."""
         targets = sorted({place for group in self.targets for place in group})
         hides = maps.kind != "cross" and not _seen(maps, self.source, targets)
@@ -102,7 +104,10 @@ class _Gathered:
         )
         if self.regions:
             info["outlines"] = [
-                OutlineInfo(side=side if of_source else other, points=points)
+                OutlineInfo(
+                    side=side if of_source else other,
+                    points=pictures[region.picture - 1].on_sheet(np.array(points)).tolist(),
+                )
                 for region, of_source in self.regions
                 for points in region.outlines()
             ]
@@ -213,14 +218,13 @@ def _has(maps: AttentionMaps, end: End, parts: Parts) -> bool:
     axes = (maps.query, maps.key)
     if isinstance(end, Region):
         seen = _pictures(axes)
-        return seen > 0 and seen == _pictures(
-            [axis for other in parts.values() for axis in (other.query, other.key)]
-        )
+        every = _pictures([axis for other in parts.values() for axis in (other.query, other.key)])
+        return 0 < len(seen) == len(every)
     return not isinstance(end, Named) or any(end.name in axis.named for axis in axes)
 
 
-def _pictures(axes: Sequence[Tokens]) -> int:
-    return sum(isinstance(one.medium, Picture) for one in Sheet(axes).laid)
+def _pictures(axes: Sequence[Tokens]) -> list[Laid]:
+    return [one for one in Sheet(axes).laid if isinstance(one.medium, Picture)]
 
 
 def _units(tokens: Tokens, units: _Units, edges: Sequence[int] = ()) -> list[list[int]]:

@@ -14,7 +14,6 @@ from headscope.core.tokens import Tokens, is_space, strip_markers
 from headscope.core.words import group, words
 from headscope.measures.measure import mask
 from headscope.views.fold import reading, within
-from headscope.views.images import areas
 from headscope.views.inputs import Included, word_labels
 from headscope.views.payload import HighlightsInfo, PartInfo
 from headscope.views.sheet import Sheet
@@ -90,7 +89,7 @@ def highlights(
     Of a text the link that stands out most (`links`), of a picture or a sound the part that does (`parts`). `columns`
     are the input's own measures ``[layer head]``, `moved` is `difference`.
     """
-    looks = links(included) if areas(included.maps.key) is None else parts(included)
+    looks = links(included) if included.maps.key.places is None else parts(included)
 
     def measured(name: str) -> Floats:
         if name not in columns:

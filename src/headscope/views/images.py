@@ -11,22 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from headscope.core import kernels
-from headscope.core.arrays import AnyFloats, Bools, Floats, Ints
+from headscope.core.arrays import AnyFloats, Bools, Ints
 from headscope.core.maps import AttentionMaps
 from headscope.core.media import Picture, covering
 from headscope.core.tokens import Tokens
 from headscope.views import fold
 from headscope.views.inputs import Included
 from headscope.views.payload import LinkInfo
-from headscope.views.sheet import Sheet
 
 WHOLE = 130_000_000
 """Up to so many weights a part of a view has each patch as a query; of more it has blocks of neighbouring patches."""
-
-
-def areas(tokens: Tokens) -> Floats | None:
-    """The area of the sheet of its media that each token stands for, ``[token 4]`` (NaN: none)."""
-    return Sheet([tokens]).areas(tokens)
 
 
 def looks(included: Included, on: Bools) -> tuple[AnyFloats, AnyFloats]:
@@ -130,9 +124,9 @@ def blocks(included: Included, side: int = 1) -> PatchBlocks | None:
     Maps of texts and causal ones are shown whole: nobody could say what a block of theirs sees.
     """
     maps = included.maps
-    boxes = areas(maps.query)
+    boxes = maps.query.boxes
     per_query = sum(map(len, included.heads)) * len(maps.key)
-    if boxes is None or maps.query.picture is None or maps.causal:
+    if boxes is None or maps.causal:
         return None
     if side < 2 and per_query * len(maps.query) <= WHOLE:
         return None

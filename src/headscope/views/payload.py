@@ -195,7 +195,7 @@ class QuantityInfo(TypedDict):
 
 
 class OutlineInfo(TypedDict):
-    """A line around a region of the input's picture: x, y, x, y, … in its pixels. `side` is that of its tokens."""
+    """A line around a region of the input's picture: x, y, x, y, … as of boxes. `side` is that of its tokens."""
 
     side: Literal["from", "to"]
     points: list[float]

@@ -1,4 +1,4 @@
-"""All media of an input on one sheet: pictures beside one another, sounds, series and letters below them."""
+"""All media of an input on one sheet, which a page cuts up: pictures in rows, sounds, series and letters below them."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ LARGEST = 768
 TALL = 256
 """Of each of several pictures on a sheet, in pixels."""
 
-GAP, NAMED = 8, 20
-"""Between media, and above each of several for its name, in pixels of the sheet."""
+GAP = 8
+"""Between media, in pixels of the sheet."""
 
 WIDEST, LANE, LETTER = 960, 72, 20
 """The width of a series, the height of each of its channels, and the side of a letter, in pixels."""
 
 
-class _Laid(NamedTuple):
+class Laid(NamedTuple):
     """A medium on the sheet.
 
     Attributes:
@@ -42,6 +42,12 @@ class _Laid(NamedTuple):
     medium: Medium
     extent: tuple[float, float]
     box: tuple[float, float, float, float]
+
+    def on_sheet(self, points: Floats) -> Floats:
+        """Points ``[… x, y, x, y …]`` in the medium's units as pixels of the sheet."""
+        (across, down), (left, top, right, bottom) = self.extent, self.box
+        count = points.shape[-1] // 2
+        return points * ([(right - left) / across, (bottom - top) / down] * count) + [left, top] * count
 
 
 class Sheet:
@@ -60,7 +66,6 @@ class Sheet:
                     media.append(axis.media[number])
                     ends.append(0.0)
                 ends[at] = max(ends[at], float(end))
-        self._media = media
         self.laid = _laid([(one, _extent(one, end)) for one, end in zip(media, ends, strict=True)])
 
     @property
@@ -79,10 +84,8 @@ class Sheet:
             return None
         made = np.full((len(tokens), 4), np.nan)
         order = self.order(tokens)
-        for at, (_, extent, (left, top, right, bottom)) in enumerate(self.laid):
-            here = order == at
-            scale = np.array([(right - left) / extent[0], (bottom - top) / extent[1]] * 2)
-            made[here] = tokens.places[here, 1:] * scale + [left, top, left, top]
+        for at, one in enumerate(self.laid):
+            made[order == at] = one.on_sheet(tokens.places[order == at, 1:])
         return made
 
     def info(self) -> PictureInfo | None:
@@ -101,9 +104,8 @@ class Sheet:
             size = max(1, right - left), max(1, bottom - top)
             part = pillow.fromarray(_drawn(medium, extent, size))
             image.paste(part if part.size == size else part.resize(size), (left, top))
-        largest = LARGEST * (1 + several)
-        if isinstance(self.laid[0].medium, Picture):
-            image.thumbnail((largest, largest))
+        if any(isinstance(one.medium, Picture) for one in self.laid):
+            image.thumbnail([LARGEST * (1 + several)] * 2)
         file = io.BytesIO()
         image.save(file, "JPEG", quality=88)
         src = f"data:image/jpeg;base64,{base64.b64encode(file.getvalue()).decode('ascii')}"
@@ -116,7 +118,7 @@ class Sheet:
             name=", ".join(one.medium.name for one in self.laid if one.medium.name),
         )
         if several or not isinstance(self.laid[0].medium, Picture | Sound):
-            info["media"] = [_info(self._media.index(one.medium), one.medium, one.box) for one in self.laid]
+            info["media"] = [_info(number, one.medium, one.box) for number, one in enumerate(self.laid)]
         return info
 
 
@@ -160,36 +162,32 @@ def _extent(medium: Medium, end: float) -> tuple[float, float]:
     return float(len(medium.text)), 1.0
 
 
-def _laid(media: Sequence[tuple[Medium, tuple[float, float]]]) -> list[_Laid]:
-    """Where each medium lies: pictures in rows of one height, below them all else, each across the sheet."""
+def _laid(media: Sequence[tuple[Medium, tuple[float, float]]]) -> list[Laid]:
+    """Where each medium lies: pictures of one height as a square, below them all else, each across the sheet.
+
+    Thumbnails are drawn so; the front end lays out what is larger (``draw/panes.ts``).
+    """
     if len(media) == 1:
         (medium, extent) = media[0]
-        return [_Laid(medium, extent, (0.0, 0.0, *_size(medium, extent)))]
-    pictures = [(medium, extent) for medium, extent in media if isinstance(medium, Picture)]
-    widths = [TALL * wide / high for _, (wide, high) in pictures]
-    columns = min(range(1, len(pictures) + 1), key=lambda count: _misfit(widths, count), default=1)
-    laid: list[_Laid] = []
-    left, top = 0.0, 0.0
-    for number, ((medium, extent), width) in enumerate(zip(pictures, widths, strict=True)):
-        if number and number % columns == 0:
-            left, top = 0.0, top + NAMED + TALL + GAP
-        laid.append(_Laid(medium, extent, (left, top + NAMED, left + width, top + NAMED + TALL)))
-        left += width + GAP
-    across = max((one.box[2] for one in laid), default=float(WIDEST))
-    top = max((one.box[3] + GAP for one in laid), default=0.0)
+        return [Laid(medium, extent, (0.0, 0.0, *_size(medium, extent)))]
+    widths = [TALL * wide / high for medium, (wide, high) in media if isinstance(medium, Picture)]
+    columns = math.ceil(math.sqrt(len(widths)))
+    cell = max(widths, default=0.0) + GAP
+    across = columns * cell - GAP if widths else float(WIDEST)
+    top = -(-len(widths) // max(1, columns)) * (TALL + GAP)
+    laid: list[Laid] = []
+    at = 0
     for medium, extent in media:
-        if not isinstance(medium, Picture):
-            _, high = _size(medium, extent)
-            laid.append(_Laid(medium, extent, (0.0, top + NAMED, across, top + NAMED + high)))
-            top += NAMED + high + GAP
+        if isinstance(medium, Picture):
+            row, column = divmod(at, columns)
+            left, above = column * cell, row * (TALL + GAP)
+            laid.append(Laid(medium, extent, (left, above, left + widths[at], above + TALL)))
+            at += 1
+        else:
+            high = _size(medium, extent)[1]
+            laid.append(Laid(medium, extent, (0.0, top, across, top + high)))
+            top += high + GAP
     return laid
-
-
-def _misfit(widths: Sequence[float], columns: int) -> float:
-    """How far a sheet of so many pictures in a row is from the shape of a screen."""
-    rows = [widths[start : start + columns] for start in range(0, len(widths), columns)]
-    across = max(sum(row) + GAP * (len(row) - 1) for row in rows)
-    return abs(math.log(across / (len(rows) * (NAMED + TALL + GAP)) / 2.4))
 
 
 def _size(medium: Medium, extent: tuple[float, float]) -> tuple[int, int]:
