@@ -70,7 +70,7 @@ export function figures(examples = 0): Promise<Figures> {
     title: "Where it looks",
     model: { name: "m", layers: 2, heads: 3, parameters: null, dtype: null, causal: false, revision: null, unseen: "" },
     corpus: {
-      kind: "text",
+      noun: "examples",
       name: "c",
       documents: 1,
       examples: 2,

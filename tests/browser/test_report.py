@@ -70,7 +70,9 @@ def test_a_name_in_the_summary_opens_the_head(open_page: Any, html: str):
     opened(page, 1, 2)
     assert page.locator(f"{TABLE} tr[aria-selected=true]").inner_text().startswith("L1H2")
     said = " ".join(page.locator(".openhead .figure").inner_text().split())
-    assert re.fullmatch(r"attention on the previous token 80% over the corpus, \d+% in this text", said), said
+    assert re.fullmatch(r"attention on the previous token 80% over the corpus, \d+% on this input", said), (
+        said
+    )
     page.wait_for_function("() => location.hash.endsWith('&view.pin=from,1')")
     assert (
         page.locator(".opened .answer").inner_text().startswith("Most from word0: ")

@@ -65,7 +65,7 @@ def test_a_table_and_a_map_lead_to_it_and_back_closes_it(open_page: Any, html: s
         HEADS.index(next(h for h in HEADS if str(h) == "L1H2"))
     ).click()
     header = " ".join(page.locator(".openhead .figure").inner_text().split())
-    assert header == "previous token 0.800 over the corpus, 1.000 in this text"
+    assert header == "previous token 0.800 over the corpus, 1.000 on this input"
     assert known(page)[0].startswith("What it does previous token 0.800")
     before = page.evaluate("location.hash")
     page.get_by_role("button", name="Page of this head").click()

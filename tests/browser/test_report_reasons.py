@@ -134,7 +134,7 @@ def check(found: list[Any]) -> None:
         assert one["header"][:2] == [reason["says"], reason["figure"]], one
         assert one["header"][2].startswith(reason.get("over", "over the corpus")), one
         told = one["header"][3:]
-        assert told in ([], [told[0] if told else "", "in this text"]), one
+        assert told in ([], [told[0] if told else "", "on this input"]), one
         if reason.get("here"):
             assert told[0] == reason["here"], one
         if reason.get("measure") in ("previous", "current", "sep", "entropy") or one["kind"]:

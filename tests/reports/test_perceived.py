@@ -23,6 +23,7 @@ from tests.helpers.pages import said as sentences
 from tests.helpers.perceived_reports import of_pictures, of_sounds, vision
 from tests.helpers.planted_vision import planted_vit
 from tests.helpers.small_models import llava_parts, save_whisper
+from tests.helpers.video_models import watching
 
 pytestmark = pytest.mark.slow
 pytest.importorskip("PIL.Image")
@@ -52,14 +53,14 @@ def test_the_sections_of_pictures(pictures: Any) -> None:
     absent = {
         one["measure"]: one["reason"] for one in section_blocks.rows(section(payload, "absent"), "measures")
     }
-    assert absent["gradients"] == "of a loss on words; the inputs here are pictures"
+    assert absent["gradients"] == "of a loss on words; the inputs here are no texts"
     assert (
         absent["writes, composition, syntax, coref, probes, lookback"]
-        == "about words; the inputs here are pictures"
+        == "about words; the inputs here are no texts"
     )
     assert absent["to_register"] == "the inputs have no registers"
     corpus = payload["corpus"]
-    assert (corpus["kind"], corpus["examples"], corpus["tokens"]) == ("images", 12, 12 * 197)
+    assert (corpus["noun"], corpus["examples"], corpus["tokens"]) == ("pictures", 12, 12 * 197)
     named = [one["name"] for one in payload["measures"]]
     assert named[:3] == ["distance_pixels", "locality", "same_row"]
     assert "to_artefact" in named
@@ -111,12 +112,26 @@ def test_a_model_of_texts_and_pictures_is_told_by_what_its_words_look_at() -> No
     assert {"to_image", "to_question"} <= {one["name"] for one in payload["measures"]}
     assert not any(section_blocks.name_of(one) in ("failed", "retrieval") for one in payload["sections"])
     said = sentences(payload)
-    assert any(line.startswith("Heads give the picture ") for line in said)
+    assert any(line.startswith("Heads give the pictures ") for line in said)
     (part,) = payload["examples"][0]["inputs"][0]["parts"]
     assert part["causal"]
     assert "patch[0,0]" in part["query"]["pieces"]
     alone, _ = read(hs.report(model, hs.corpora.images(some), examples=2, sections=["table"]))
     assert alone["model"]["name"].endswith("(vision)")
+
+
+def test_videos_are_called_so() -> None:
+    draw = np.random.default_rng(0)
+    some = [
+        {"video": list(draw.integers(0, 255, (8, 48, 64, 3), np.uint8)), "text": "What?"} for _ in range(3)
+    ]
+    payload, _ = read(
+        hs.report(watching("Qwen2-VL"), hs.corpora.images(some), examples=1, sections=["cards"])
+    )
+    assert payload["corpus"]["noun"] == "videos"
+    assert any(line.startswith("Heads give the videos ") for line in sentences(payload))
+    text = json.dumps(payload["sections"])
+    assert "3 videos were scored" in text
 
 
 def test_a_page_knows_in_which_block_of_patches_each_stands(monkeypatch: pytest.MonkeyPatch) -> None:

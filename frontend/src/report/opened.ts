@@ -261,12 +261,7 @@ export class Opened {
       h("span", says),
       h("b", figure),
       h("span", `${over}${reason && !reason.measure ? "" : inA}${here ? "," : ""}`),
-      ...(here
-        ? [
-            h("b", here),
-            h("span", `in this ${{ text: "text", images: "picture", sounds: "sound" }[figures.payload.corpus.kind]}`),
-          ]
-        : []),
+      ...(here ? [h("b", here), h("span", "on this input")] : []),
     );
     this.select.selectedIndex = example;
     this.enlarge.textContent = large ? "Back to the report" : "Page of this head";

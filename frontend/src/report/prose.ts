@@ -8,17 +8,16 @@ import { folded } from "./rows";
 const CLASS_NAMES: Record<string, string> = { sep: "separators", cls: "[CLS]", first: "first tokens" };
 
 /** `60 documents`, `413 examples`, …, `11% of words in several pieces`: what is known. */
-function corpusText({ kind, documents, examples, tokens, words, split_words }: CorpusInfo): string[] {
-  const one = { text: "example", images: "picture", sounds: "sound" }[kind];
+function corpusText({ noun, documents, examples, tokens, words, split_words }: CorpusInfo): string[] {
   // Each picture is a document of its own, unless it is said.
-  const apart = kind === "text" || documents !== examples;
+  const apart = noun === "examples" || documents !== examples;
   const counts = Object.entries({
     ...(apart && { document: documents }),
-    [one]: examples,
+    [noun.slice(0, -1)]: examples,
     token: tokens,
     word: words || null,
   });
-  const known = counts.flatMap(([noun, count]) => (count === null ? [] : [plural(count, noun)]));
+  const known = counts.flatMap(([one, count]) => (count === null ? [] : [plural(count, one)]));
   return split_words === null ? known : [...known, `${percent(split_words)} of words in several pieces`];
 }
 

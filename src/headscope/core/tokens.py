@@ -21,6 +21,8 @@ from headscope.errors import InputError, ShapeError
 Kind = Literal["text", "images", "sounds"]
 """What a corpus is of."""
 
+WHAT: Mapping[Kind, str] = {"text": "texts", "images": "pictures", "sounds": "sounds"}
+"""What its inputs are called."""
 
 FIELDS: Mapping[str, type[np.generic]] = {
     "ids": np.int64,

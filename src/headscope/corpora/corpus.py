@@ -13,7 +13,8 @@ import numpy as np
 
 from headscope.core.counts import plural
 from headscope.core.failures import Bounded, warn
-from headscope.core.tokens import Kind, Tokens
+from headscope.core.pictures import Video
+from headscope.core.tokens import WHAT, Kind, Tokens
 from headscope.core.validation import Count, Expected, expect, validated
 from headscope.corpora import packing
 from headscope.corpora.encoder import Counts, Encoder
@@ -213,6 +214,14 @@ class Corpus:
         self.broken.more = left_out - len(broken)
 
     @property
+    def noun(self) -> str:
+        """What the inputs of the last (or the present) pass are, such as ``pictures``."""
+        counts = self.counts
+        if not counts.videos:
+            return WHAT[self.kind]
+        return "videos" if counts.videos == counts.examples else "inputs"
+
+    @property
     def left_out(self) -> int:
         """How many inputs the last (or the present) pass has left out."""
         return self.broken.number
@@ -258,6 +267,7 @@ class Corpus:
             document = example.document
             counts.examples += 1
             counts.undecided += example.undecided is True
+            counts.videos += isinstance(example.image, Video)
             counts.tokens += len(example.tokens)
             words, split = _words(example.tokens)
             counts.words += words

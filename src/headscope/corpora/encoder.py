@@ -93,6 +93,7 @@ class Counts:
         cuts: places where a text that was longer than fits was cut.
         empty: lines left out because the tokenizer finds no piece in them (control characters only).
         undecided: inputs on whose label their annotators do not agree.
+        videos: inputs that are videos.
     """
 
     documents: int = 0
@@ -103,6 +104,7 @@ class Counts:
     cuts: int = 0
     empty: int = 0
     undecided: int = 0
+    videos: int = 0
 
     def __add__(self, other: Counts) -> Counts:
         return Counts(*map(add, astuple(self), astuple(other)))

@@ -207,7 +207,7 @@ def _of_items(source: Any, modality: Modality, columns: Columns, limit: int | No
         modality.kind,
         lambda: _examples(rows(), modality, columns),
         strict=strict,
-        documents=each_of(None, modality.noun),
+        documents=each_of(None, "row"),
         kind=modality.kind,
     )
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from headscope.core.audio import Audio, heard, samples_of
 from headscope.core.grid import Frames, Stretches
 from headscope.core.media import Picture, Sound
-from headscope.core.tokens import Kind, Tokens
+from headscope.core.tokens import WHAT, Kind, Tokens
 from headscope.errors import InputError
 from headscope.models.encode import collate
 from headscope.models.perceiver import Perceiver, moved
@@ -309,10 +309,6 @@ def reads(model: Perceiver) -> Kind:
 def takes_ids(model: Perceiver) -> bool:
     """Whether a model takes tokens, alone or beside what else it reads."""
     return model.reads == "input_ids" or "input_ids" in signature(model.module.forward).parameters
-
-
-WHAT: Mapping[Kind, str] = {"text": "texts", "images": "pictures", "sounds": "sounds"}
-"""What inputs of a kind are called."""
 
 
 def expect_reads(model: Perceiver, kind: Kind) -> None:

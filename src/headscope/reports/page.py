@@ -271,7 +271,7 @@ def _model(model: AnyMapping, layers: int, heads: int) -> ModelInfo:
 
 def _corpus(corpus: AnyMapping) -> CorpusInfo:
     return CorpusInfo(
-        kind=corpus.get("kind", "text"),
+        noun=corpus.get("noun", "examples"),
         name=_text(corpus.get("name")) or "",
         documents=corpus.get("documents"),
         examples=corpus.get("examples"),

@@ -24,11 +24,11 @@ class ModelInfo(TypedDict):
 class CorpusInfo(TypedDict):
     """What it was measured on.
 
-    `kind` is what its inputs are, `shares` the share of the tokens in each class, `split_words` the share of words in
+    `noun` is what its inputs are, `shares` the share of the tokens in each class, `split_words` the share of words in
     several pieces.
     """
 
-    kind: Literal["text", "images", "sounds"]
+    noun: str
     name: str
     documents: int | None
     examples: int | None

@@ -14,7 +14,7 @@ from headscope.analyses.reproduce import Typed
 from headscope.analyses.study import EXAMPLE_TOKENS, Study, strange, told_once
 from headscope.attention.load import load
 from headscope.core.failures import reason, warn
-from headscope.core.tokens import Kind
+from headscope.core.tokens import WHAT, Kind
 from headscope.core.validation import Count, Number, validated
 from headscope.corpora import Corpus
 from headscope.corpora.given import AnnotatedCorpus, PromptCorpus
@@ -23,7 +23,7 @@ from headscope.errors import FewError, InputError, UnknownError
 from headscope.live.standalone import carry
 from headscope.models import Model
 from headscope.models.model import expect_attention, expect_text_alone
-from headscope.models.perceive import WHAT, expect_reads, reads
+from headscope.models.perceive import expect_reads, reads
 from headscope.reports.page import report_page
 from headscope.reports.sections import Failed, Standalone
 from headscope.runs.batches import reader_of
@@ -86,7 +86,7 @@ def expect_fits(
     for name, entry in not_of.items():
         if "text" in entry.of:
             names.setdefault(entry.unless, []).append(name)
-    return {", ".join(some): f"{why}; the inputs here are {WHAT[kind]}" for why, some in names.items()}
+    return {", ".join(some): f"{why}; the inputs here are no texts" for why, some in names.items()}
 
 
 @validated

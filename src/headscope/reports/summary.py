@@ -16,7 +16,8 @@ from headscope.analyses.roles.statistics import BROAD
 from headscope.core.arrays import Floats
 from headscope.core.counts import plural
 from headscope.core.heads import Head
-from headscope.core.tokens import Kind
+from headscope.core.tokens import WHAT, Kind
+from headscope.measures.dataset import description
 from headscope.reports.leads import Finding, lead
 from headscope.views import blocks
 from headscope.views.blobs import Blobs
@@ -43,7 +44,6 @@ _FAR = {"distance_pixels": _DistanceUnit("px", 0), "distance_seconds": _Distance
 _GIVEN = {
     "cls": "[CLS]",
     "to_register": "registers",
-    "to_image": "the picture",
     "after_sound": "the silence after the sound",
 }
 _MOVED = 0.1
@@ -51,7 +51,11 @@ _MOVED = 0.1
 
 
 def far(
-    values: Mapping[str, Floats], chance: Mapping[str, Floats], layers: Sequence[int], heads: Sequence[int]
+    values: Mapping[str, Floats],
+    chance: Mapping[str, Floats],
+    layers: Sequence[int],
+    heads: Sequence[int],
+    noun: str = WHAT["images"],
 ) -> Iterator[tuple[str | None, list[Part], str]]:
     """What distances say from layer to layer, and what all heads together give to tokens that are no patch or frame.
 
@@ -59,6 +63,7 @@ def far(
         values: of each measure ``[layer head]``.
         chance: of uniform attention ``[layer]``.
         layers, heads: the model's indices.
+        noun: what the inputs are.
 
     Yields the measure that a sentence has the picture of (None: a head has it), its parts, and its headline (empty:
     none).
@@ -71,7 +76,7 @@ def far(
             yield None, _first(name, unit, values[name], layers, heads), ""
     if not any(name in values for name in _FAR):  # of texts other sentences say it
         return
-    for name, whom in _GIVEN.items():
+    for name, whom in {**_GIVEN, "to_image": f"the {noun}"}.items():
         if name in there:
             first, last = _ends(values[name])
             even = float(chance[name][0])
@@ -252,9 +257,10 @@ class Summary(Section):
             phrases.pop("cls", None)  # the same token
         known = any(np.isfinite(self.low[name]).any() for name in phrases)
         above = {name: self._above_half(name, known=known) for name in phrases}
+        noun = description(self.dataset).get("corpus", {}).get("noun", WHAT[self.kind])
         findings = [
             Finding(parts, name, headline)
-            for name, parts, headline in far(self.values, self.chance, self.layers, self.heads)
+            for name, parts, headline in far(self.values, self.chance, self.layers, self.heads, noun)
         ]
         findings += [
             Finding(

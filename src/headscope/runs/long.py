@@ -385,7 +385,7 @@ def described(model: Model, corpus: Corpus | Iterable[Example], inputs: Inputs |
     if isinstance(corpus, Corpus):
         corpus.tell()
         counts = {"cuts": corpus.counts.cuts, "empty": corpus.counts.empty, "left_out": corpus.left_out}
-        kind = {} if corpus.kind == "text" else {"kind": corpus.kind}
+        kind = {} if corpus.kind == "text" else {"kind": corpus.kind, "noun": corpus.noun}
         description["corpus"] = {**named, **kind, "document": corpus.documents, **counts}
         description["broken"] = [str(error) for error in corpus.broken]
     return description

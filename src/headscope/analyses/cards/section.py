@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
@@ -18,7 +18,6 @@ from headscope.analyses.roles.section import SHORT, known_roles
 from headscope.analyses.roles.statistics import ROLES, leading, roles_of, units_of
 from headscope.analyses.study import Study
 from headscope.core.heads import Head
-from headscope.core.tokens import Kind
 from headscope.corpora import Example
 from headscope.errors import InputError
 from headscope.views import blocks
@@ -40,7 +39,7 @@ class Cards(Section):
         examples: how many are in the page.
         command: what gives the page.
         shown: what the page shows of the examples.
-        kind: of the inputs.
+        noun: what the inputs are.
     """
 
     cards: Sequence[ExampleCard]
@@ -48,14 +47,14 @@ class Cards(Section):
     examples: int
     command: str | None = None
     shown: Sequence[Input] = ()
-    kind: Kind = "text"
+    noun: str = "short inputs"
 
     def info(self, blobs: Blobs) -> BlocksSection:
         """The cards; the examples travel with the page."""
         notes = [
             "Inputs are ordered by the measure that a card names. A sample from the strongest tenth to the weakest "
             "stands beside the strongest, since what a head does on all data rarely is what its best examples suggest.",
-            f"Scores are of that input alone; {self.inputs:,} {_SCORED[self.kind]} were scored, and this page holds "
+            f"Scores are of that input alone; {self.inputs:,} {self.noun} were scored, and this page holds "
             f"{self.examples}.",
             *together(self.shown),
         ]
@@ -133,8 +132,6 @@ MAPS = 24_000_000
 NEURON_BYTES = 400_000
 """Up to how many bytes queries and keys of all heads come with the examples; later ones have those of named heads."""
 
-_SCORED: Mapping[Kind, str] = {"text": "short inputs", "images": "pictures", "sounds": "sounds"}
-
 _SILENT = ("rare_word", "retrieval", "copy_suppression")  # need a corpus that was read twice, needles, logits
 
 
@@ -173,7 +170,8 @@ def _cards(study: Study) -> Cards | None:
     shown = _within([look(study.model, example, room) for example in marked(study, chosen.examples)])
     study.inputs += shown
     command = study.typed and study.typed.section("cards")
-    return Cards(chosen.cards, chosen.inputs, len(study.inputs), command, shown, kind)
+    noun = "short inputs" if kind == "text" else study.corpus.noun
+    return Cards(chosen.cards, chosen.inputs, len(study.inputs), command, shown, noun)
 
 
 def together(shown: Sequence[Input]) -> list[str]:

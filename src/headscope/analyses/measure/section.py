@@ -11,7 +11,7 @@ from headscope.analyses.measure.figure import NAMED, joined, measured, plain
 from headscope.analyses.measure.run import measure
 from headscope.analyses.study import Study
 from headscope.core.counts import plural
-from headscope.core.tokens import Kind
+from headscope.core.tokens import WHAT, Kind
 from headscope.measures.confidence import CONFIDENCE
 from headscope.measures.conversation import CONVERSATION
 from headscope.measures.dataset import description, means_over, measure_names
@@ -352,7 +352,7 @@ def by_layer_perceived(dataset: xr.Dataset, command: str | None = None) -> list[
     far = [name for name in measures if name in there]
     shares = [name for name in there if dataset[name].attrs.get("units") == "share" and name not in measures]
     wide = [name for name in there if name not in shares and name not in measures]
-    count = f"{int(corpus.get('examples') or 0):,} {'pictures' if kind == 'images' else 'sounds'}"
+    count = f"{int(corpus.get('examples') or 0):,} {corpus.get('noun', WHAT[kind])}"
 
     def n(drawn: Sequence[str]) -> str:
         return f"Means over {_over(dataset, drawn, count)}."

@@ -65,7 +65,7 @@ def page(card: AnyMapping) -> str:
         "corpus": {
             **dict.fromkeys(("words", "split_words")),
             **{key: read.get(key) for key in ("documents", "tokens")},
-            "kind": "text",
+            "noun": "examples",
             "name": read.get("name", ""),
             "examples": read.get("inputs"),
             "shares": {},
