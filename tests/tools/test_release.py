@@ -86,6 +86,6 @@ def test_the_version_is_the_same_everywhere() -> None:
     version = re.escape(headscope.__version__)
     assert re.search(rf"^version: {version}$", (ROOT / "CITATION.cff").read_text("utf-8"), re.MULTILINE)
     assert re.search(rf"version = {{{version}}}", (ROOT / "docs" / "cite.md").read_text("utf-8"))
-    assert re.search(
-        rf"^## \[(Unreleased|{version})\]", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE
-    )
+    first, *others = re.findall(r"^## (.*)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
+    assert re.fullmatch(rf"\[Unreleased\]|\[{version}\] - [\d-]{{10}}", first)
+    assert [each for each in others if not re.fullmatch(r"\[\d+\.\d+\.\d+\] - \d{4}-\d\d-\d\d", each)] == []
