@@ -178,6 +178,8 @@ test("of two inputs it says what moves", () => {
 
 test("a part of a picture, or seconds of a sound", () => {
   const boxes = PIECES.map(() => [0, 0, 1, 1]);
+  const medium = (name: string, left: number, kind = "picture") => ({ kind, name, box: [left, 0, left + 2, 2] });
+  const sheet = (...media: object[]) => ({ picture: { kind: "picture", width: 9, height: 9, media } });
   const axis = { ...part([]).key, boxes };
   const one = (key: number, input: object): string => {
     const found = scene([[{ link: [-1, key, 0.41, 0.3] }]], {}, { query: axis, key: axis });
@@ -185,6 +187,9 @@ test("a part of a picture, or seconds of a sound", () => {
   };
   expect(one(0, {})).toBe("L3H0 gives the top left of the picture 41% of its attention.");
   expect(one(4, {})).toBe("L3H0 gives the centre of the picture 41% of its attention.");
+  // Keys are on one of two.
+  expect(one(1, sheet(medium("a", 0), medium("b", 4)))).toBe("L3H0 gives the top centre of a 41% of its attention.");
+  expect(one(1, sheet(medium("a", 0, "series")))).toContain("what lies from 10 to 20% of");
   expect(one(2, { sound: { heard: 5 } })).toBe("L3H0 gives what sounds from 1.0 to 1.5 s 41% of its attention.");
 });
 

@@ -14,6 +14,7 @@ from headscope.views.highlights import part_of
 from headscope.views.inputs import in_words
 from tests.helpers.media_sample import cameras, kmers, looking, picture, robot, series, video
 from tests.helpers.stills import Stills
+from tests.helpers.video_models import watching
 
 pytest.importorskip("PIL.Image")
 
@@ -80,6 +81,18 @@ class TestNames:
 
 
 class TestParts:
+    def test_of_media_that_a_part_has_none_of_it_says_nothing(self) -> None:
+        """As of a model that looks at pictures one by one."""
+        model, frames = watching("LLaVA"), np.random.default_rng(1).integers(0, 255, (2, 60, 90, 3), np.uint8)
+        shown = hs.view(model, "What?", image=list(frames))
+        (one,) = shown.payload["inputs"]
+        assert one["label"] == "picture 1, picture 2"
+        assert one["parts"][0]["key"]["pieces"][-1] == "picture\N{NO-BREAK SPACE}1:patch[3,3]"
+        found = Stills(shown, {**HEAD, "part": "picture 1"})()
+        assert "of picture 1 " in found.said
+        assert "undefined" not in found.said
+        assert "Grey: what the model does not see here" in found.said
+
     def test_of_several_media_a_part_is_one_of_them(self) -> None:
         assert part_of(robot()).tolist() == [0] * 4 + [1] * 4 + [-1] * 5
 
@@ -122,7 +135,7 @@ class TestStills:
             found.said,
         )
         assert "L1H1 gives camera wrist 9" in found.said
-        assert "cut off" not in found.said
+        assert "does not see" not in found.said
         assert not found.outside()
 
     def test_nothing_is_drawn_between_pictures(self) -> None:

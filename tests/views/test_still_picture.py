@@ -79,7 +79,7 @@ def test_what_is_cut_off_is_grey() -> None:
     axis = hs.Grid(2, 2, picture=picture(), area=(20, 10, 100, 80))
     view = hs.view(hs.wrap(np.full((1, 1, 4, 4), 0.25), axis))
     found = still(view, layer=0, heads=[0])
-    assert "what the model does not see, as it is cut off" in found.said
+    assert "what the model does not see here" in found.said
     greys = [each for each in found.all("rect") if each.get("fill") == "rgb(134, 140, 146)"]
     assert len(greys) == 2 * 3  # above, left and right of what is seen, on both boards
     assert {alpha(each) for each in greys} == {0.78}

@@ -44,15 +44,14 @@ export function drawBoard(
           bottom - y,
           toneOf(medium, { ...look, signed: look.signed && shares !== null }),
         );
-      if (raster) {
-        const [left, top, after, below] = stretched(raster.area);
-        if (shares) easel.veils(raster, left, top, after - left, below - top, look);
-        if (cutOff(raster.area, sideOf(medium))) greyOut(pen, [left, top, after, below], stretched(sideOf(medium)));
-      }
+      const [left, top, after, below] = raster ? stretched(raster.area) : [x, y, x, y];
+      if (raster && shares) easel.veils(raster, left, top, after - left, below - top, look);
+      if (!raster || cutOff(raster.area, sideOf(medium)))
+        greyOut(pen, [left, top, after, below], stretched(sideOf(medium)));
       drawRegions(pen, scene.owner.ink, [x, y, right, bottom], across, end, boxes, links);
       const box = chosen === null ? null : boxes[chosen];
       if (!box || !overlaps(box, part)) return;
-      const [left, top, after, below] = stretched(box);
+      const [x0, y0, x1, y1] = stretched(box);
       pen.globalAlpha = 1;
       for (const [color, line] of [
         ["#0b0e10", 4],
@@ -60,7 +59,7 @@ export function drawBoard(
       ] as const) {
         pen.strokeStyle = color;
         pen.lineWidth = line;
-        pen.strokeRect(left, top, after - left, below - top);
+        pen.strokeRect(x0, y0, x1 - x0, y1 - y0);
       }
     };
     const [x, y] = [at[0] - part[0] * across, at[1] - part[1] * down];

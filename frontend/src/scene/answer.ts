@@ -1,7 +1,7 @@
 // The sentence of an input: what the open head and most heads do, or the heads by the token that is pointed at; in plain
 // words with their figures.
 
-import { nounOf } from "./areas";
+import { type Box, mediaOf, mediumAt, nounOf } from "./areas";
 import { sinkNames } from "./axis";
 import { received, type Shown, value } from "./cut";
 import { figure, fixed, percent, plural, whole } from "./format";
@@ -251,20 +251,22 @@ const quoted = (side: "from" | "to", { text, start, copies, place }: Word, known
 const ROWS = ["top", "middle", "bottom"];
 const COLUMNS = ["left", "centre", "right"];
 
-/** The part of a picture or of a sound that a head looks at most above even attention. */
-function area({ input }: Scene, does: Highlight): Part[] {
+/** The part of a medium that a head looks at most above even attention, or the medium, of those that keys are on. */
+function area({ input: { picture, sound }, part }: Scene, does: Highlight): Part[] {
   const share = `${percent(does.weight)} of its attention`;
-  const { picture } = input;
-  const medium = picture?.media?.[does.key];
-  if (picture?.media?.[1]) return [`gives ${medium?.name} ${share}`];
-  if (picture?.media)
-    return [`gives what lies from ${10 * does.key} to ${10 * does.key + 10}% of ${nounOf(picture)} ${share}`];
-  if (!input.sound) {
+  const on = (part.key.boxes ?? []).map((box) => picture && box && mediumAt(picture, box as readonly number[] as Box));
+  const media = picture ? mediaOf(picture).filter((medium) => on.includes(medium)) : [];
+  if (media[1]) return [`gives ${media[does.key]?.name} ${share}`];
+  const of = (picture?.media?.[1] && media[0]?.name) || nounOf(picture);
+  const kind = media[0]?.kind ?? (sound ? "sound" : "picture");
+  if (kind === "picture") {
     const [row, column] = [ROWS[Math.floor(does.key / 3)]!, COLUMNS[does.key % 3]!];
     const where = row === "middle" && column === "centre" ? "centre" : `${row} ${column}`;
-    return [`gives the ${where} of the picture ${share}`];
+    return [`gives the ${where} of ${of} ${share}`];
   }
-  const tenth = input.sound.heard / 10;
+  if (kind !== "sound" || !sound)
+    return [`gives what lies from ${10 * does.key} to ${10 * does.key + 10}% of ${of} ${share}`];
+  const tenth = sound.heard / 10;
   const second = (at: number): string => fixed(at * tenth, 1);
   return [`gives what sounds from ${second(does.key)} to ${second(does.key + 1)} s ${share}`];
 }

@@ -95,8 +95,12 @@ function nameOf(scene: Scene, end: End, place: number): string {
 /** Of several media the one that a token is on, as it stands after the token's name. */
 export function ofMedium(scene: Scene, end: End, place: number): string {
   const { picture } = scene.input;
-  const box = boxesOf(scene.axis(end), scene.tokens(end))[place];
-  return picture?.media?.[1] && box ? ` of ${mediumAt(picture, box)?.name}` : "";
+  const [axis, side] = [scene.axis(end), scene.tokens(end)];
+  const box = boxesOf(axis, side)[place];
+  // A patch of "frame 2:patch[0,1]" says it itself.
+  return picture?.media?.[1] && box && !axis.pieces[side.items[place]!.start]!.includes(":")
+    ? ` of ${mediumAt(picture, box)?.name}`
+    : "";
 }
 
 // One looks, several look; a block of patches is several.
@@ -215,11 +219,11 @@ export const tonesSaid = ({ against }: Scene, { sign }: Shown, said: string): st
       ? "Blue: positive; orange: negative."
       : said;
 
-/** Whether areas leave out an edge of a medium that they are on. */
+/** Whether areas leave out an edge of a medium, or one of several. */
 const cutAway = (info: PictureInfo, boxes: readonly (Box | null)[]): boolean =>
   mediaOf(info).some((medium) => {
     const own = boxes.filter((box) => box && mediumAt(info, box) === medium);
-    return own.length > 0 && cutOff(covered(own), sideOf(medium));
+    return own.length === 0 || cutOff(covered(own), sideOf(medium));
   });
 
 /** What is said below, and whether it leaves room to say what can be done. */
@@ -234,7 +238,7 @@ export function says(
   const tones = tonesSaid(scene, map, key.boxes || back ? scaleSaid(picture) : "");
   const greys = [
     [given, back ?? []].some((each) => each.some(Number.isNaN)) && "what the mask hides",
-    picture && key.boxes && cutAway(picture, boxesOf(key, columns)) && "what the model does not see, as it is cut off",
+    picture && key.boxes && cutAway(picture, boxesOf(key, columns)) && "what the model does not see here",
   ].filter(Boolean);
   const grey = greys.length > 0 && `Grey: ${greys.join(", and ")}.`;
   const from = typeof who === "number" ? nameOf(scene, "from", who) : who === "patches" ? "patches" : "all queries";

@@ -368,7 +368,10 @@ def _spoken_words(spoken: Any) -> list[Spoken]:
 
 def _input(captured: Captured, asked: _Asked, neurons: Mapping[str, Neurons]) -> Input:
     parts = {captured.kind: captured} if isinstance(captured, AttentionMaps) else dict(captured)
-    words = in_words(next(iter(parts.values())).query)
+    first = next(iter(parts.values())).query
+    # A part may be of one of several pictures.
+    media = {id(one): one for maps in parts.values() for one in maps.query.media} if first.media else {}
+    words = in_words(replace(first, media=[*media.values()]))
     label = words if len(words) <= 90 else words[:89] + "…"
     matrices = _by_part(asked.given, parts)
     if signed := {name: maps.signed for name, maps in parts.items() if maps.signed is not None}:

@@ -265,14 +265,15 @@ def parts(included: Included) -> list[HighlightLink]:
 def part_of(keys: Tokens) -> Ints:
     """The ninth of the picture (row by row) or the tenth of another medium that each key lies in; −1 for none.
 
-    Of several media it is the number of the medium on their sheet.
+    Of several media it is the number of the medium among them.
     """
     sheet = Sheet([keys])
     boxes = sheet.areas(keys)
     assert boxes is not None
     there = ~np.isnan(boxes[:, 0])
-    if len(sheet.laid) > 1:
-        return np.where(there, sheet.order(keys), -1)
+    media = np.unique(keys.medium[there])
+    if len(media) > 1:
+        return np.where(there, np.searchsorted(media, keys.medium), -1)
     number = np.full(len(keys), -1, np.int64)
     if keys.times is not None and keys.sound is not None:
         middle = np.nan_to_num(keys.times.mean(-1), nan=np.inf) / keys.sound.seconds

@@ -143,19 +143,26 @@ UNKNOWN = frozenset({"[UNK]", "<unk>", "<|unk|>"})
 
 
 def piece_labels(tokens: Tokens) -> list[str]:
-    """The pieces, those that stand for what is not known with what the text says there: ``[UNK]☃``."""
+    """The pieces, those that stand for what is not known with what the text says there: ``[UNK]☃``.
+
+    The spaces in those of media, such as ``frame 2:patch[0,1]``, are of a name: they do not break, nor are they shown.
+    """
     texts = tokens.texts or [""] * len(tokens)
     return [
-        f"{piece}{text.strip()}" if piece in UNKNOWN and text.strip() else piece
-        for piece, text in zip(tokens.pieces, texts, strict=True)
+        f"{piece}{text.strip()}"
+        if piece in UNKNOWN and text.strip()
+        else piece.replace(" ", "\N{NO-BREAK SPACE}")
+        if number >= 0
+        else piece
+        for piece, text, number in zip(tokens.pieces, texts, tokens.medium.tolist(), strict=True)
     ]
 
 
 def word_labels(words: Tokens) -> list[str]:
     """The words of an axis (`headscope.core.words.words`) as the text has them; what is in no text as its pieces."""
     if words.texts is None:
-        return list(words.pieces)
-    return [text.strip() or piece for piece, text in zip(words.pieces, words.texts, strict=True)]
+        return piece_labels(words)
+    return [text.strip() or piece for piece, text in zip(piece_labels(words), words.texts, strict=True)]
 
 
 def in_words(tokens: Tokens) -> str:

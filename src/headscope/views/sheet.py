@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from headscope.core.arrays import Bytes, Floats, Ints
+from headscope.core.arrays import Bytes, Floats
 from headscope.core.lazy import module
 from headscope.core.media import KINDS, Letters, Medium, Picture, Series, Sound, called
 from headscope.core.tokens import Tokens
@@ -74,16 +74,12 @@ class Sheet:
         right, bottom = (max((one.box[side] for one in self.laid), default=1) for side in (2, 3))
         return max(1, round(right)), max(1, round(bottom))
 
-    def order(self, tokens: Tokens) -> Ints:
-        """The number on the sheet of the medium of each token, ``[token]``; −1 for none."""
-        return np.array([*_known([one.medium for one in self.laid], tokens.media), -1])[tokens.medium]
-
     def areas(self, tokens: Tokens) -> Floats | None:
         """The area of the sheet that each token stands for, ``[token 4]`` (NaN: none); None for an axis without any."""
         if tokens.places is None or not tokens.media:
             return None
         made = np.full((len(tokens), 4), np.nan)
-        order = self.order(tokens)
+        order = np.array([*_known([one.medium for one in self.laid], tokens.media), -1])[tokens.medium]
         for at, one in enumerate(self.laid):
             made[order == at] = one.on_sheet(tokens.places[order == at, 1:])
         return made
