@@ -211,7 +211,7 @@ class Shows:
         return str(self.__doc__).partition(".")[0]
 
     def __repr__(self) -> str:
-        return "\n".join([self._title(), *_about(self._meta()), "", written(self._blocks())])
+        return "\n".join([self._title(), *about(self._meta()), "", written(self._blocks())])
 
     def _repr_html_(self) -> str:
         return shown(self._title(), self._meta(), self._blocks())
@@ -264,12 +264,12 @@ def returns_result(function: Callable[P, xr.Dataset]) -> Callable[P, Result]:
 
 def shown(title: str, meta: AnyDict, blocks: Sequence[Block]) -> str:
     """A title, what was run, and blocks, as HTML."""
-    about = "<br>".join(map(html_text, _about(meta)))
+    lines = "<br>".join(map(html_text, about(meta)))
     scrolled = f'<div style="max-height:30em;overflow:auto">{as_html(blocks)}</div>'
-    return f"<p><b>{html_text(title)}</b><br>{about}</p>{scrolled}"
+    return f"<p><b>{html_text(title)}</b><br>{lines}</p>{scrolled}"
 
 
-def _about(meta: AnyDict) -> list[str]:
+def about(meta: AnyDict) -> list[str]:
     """What was run, and what of the models has no attention map, a line each."""
     models = meta.get("models") or [meta[name] for name in ("model", "a", "b") if meta.get(name)]
     corpus = meta.get("corpus", {})

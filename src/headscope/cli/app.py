@@ -24,6 +24,7 @@ from headscope.cli.check import check
 from headscope.cli.import_ import import_
 from headscope.cli.lab import lab
 from headscope.cli.look import look
+from headscope.cli.mcp import mcp
 from headscope.cli.merge import merge
 from headscope.cli.report import report
 from headscope.cli.serve import serve
@@ -42,7 +43,7 @@ GROUPS = {"compare": "What changed: groups of inputs, models, inputs, checkpoint
 
 SECTIONS: dict[str, tuple[str, str]] = {
     "Look": (
-        "look check view serve lab import",
+        "look check view serve mcp lab import",
         'headscope view "The cat sat because it was tired." -o view.html',
     ),
     "Measure": ("bench merge", "headscope measure wiki.txt -m gpt2 -o heads.csv"),
@@ -184,7 +185,7 @@ def _add(parent: typer.Typer, name: str, function: Callable[..., None], **more: 
     )
 
 
-for function in (look, check, view, serve, lab, merge, bench, report, card):
+for function in (look, check, view, serve, mcp, lab, merge, bench, report, card):
     _add(app, function.__name__, function)
 _add(app, "import", import_)
 _cards = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 from headscope.console.options import AsJson, LoadOptions, Named, print_json
@@ -48,48 +49,55 @@ def check(
             }
         )
         return
-    print(
+    for line in described(loaded, sample):
+        print(line)
+
+
+def described(loaded: Any, sample: Any) -> Iterator[str]:
+    """Tell what can be captured, and the checks, a line each; `sample` is `headscope.runs.estimate.english`."""
+    result = loaded.checked
+    yield (
         f"{loaded.name}: {type(loaded.module).__name__}, {loaded.parameters:,} weights, {loaded.dtype}, "
         f"by {result.route}"
     )
     if result.unseen:
-        print(f"  ??  {result.unseen}")
+        yield f"  ??  {result.unseen}"
     for part in result.parts:
         heads, keys = _counts(part.heads), _counts(part.key_heads)
         shared = "" if heads == keys else f" over {keys} key heads"
         sight = "causal" if part.causal else "bidirectional" if part.name != "cross" else "decoder to encoder"
-        print(
+        yield (
             f"  {part.name}: {layers_by_heads(part.heads)}{shared}, "
             f"{sight}{', learned sink' if part.sink else ''}"
         )
-        print(
+        yield (
             f"    ok  rows sum to 1{' minus the sink' if part.sink else ''} (off by at most {part.row_error:.0e})"
         )
-        print(
+        yield (
             f"    ok  softmax recomputed from q and k equals the weights (off by at most {part.recompute_error:.0e})"
         )
-        print(
+        yield (
             f"    ok  an edit of the weights reaches the output (silencing one head moves it by {part.edit_effect:.0e})"
         )
     if result.implicit:
         names = ", ".join(dict.fromkeys(result.implicit))
-        print(
+        yield (
             f"  ok  {len(result.implicit)} mixers have implicit maps ({names}): --implicit of view and measure"
         )
-    print(f"  ok  recording leaves the output as it is (moved by {result.output_error:.0e})")
+    yield f"  ok  recording leaves the output as it is (moved by {result.output_error:.0e})"
     if result.same_length:
-        print(
+        yield (
             f"  padding moves an input by {result.padding_error:.0e}: batches of a corpus have inputs of one length"
         )
     elif result.padding_error is not None:
-        print(f"  ok  padding leaves an input as it is (moved by {result.padding_error:.0e})")
+        yield f"  ok  padding leaves an input as it is (moved by {result.padding_error:.0e})"
     if result.vocabulary is not None:
         sizes = f"{result.vocabulary.tokenizer:,} pieces, {result.vocabulary.embedding:,} rows"
         message = result.vocabulary.problem or f"the tokenizer goes with the model's embedding ({sizes})"
-        print(f"  {'??' if result.vocabulary.problem else 'ok'}  {message}")
+        yield f"  {'??' if result.vocabulary.problem else 'ok'}  {message}"
     if sample is not None:
         message = f"{sample.share} of an English sample are unknown to the tokenizer"
-        print(
+        yield (
             f"  {'ok' if sample.known else '??'}  {message}{'' if sample.known else ': give text that it knows'}"
         )
 

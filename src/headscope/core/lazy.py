@@ -33,6 +33,7 @@ EXTRAS: Mapping[str, str] = {
     "starlette": "serve",
     "uvicorn": "serve",
     "websockets": "serve",
+    "mcp": "mcp",
 }
 """Libraries that a first picture does not need, and which of headscope's extras brings each."""
 
