@@ -588,6 +588,19 @@ export interface SimilarPayload {
 }
 
 /**
+ * A figure: its charts, at most `across` of them in a row, over what its numbers are; on a page, its `frames`.
+ */
+export interface ChartsPayload {
+  kind: "charts";
+  title: string;
+  frames: ChartsFrame[];
+  charts: Chart[];
+  across: number;
+  caption: string;
+  state: ChartsState;
+}
+
+/**
  * A table as it is read.
  */
 export interface FiguresPayload {
@@ -656,7 +669,7 @@ export interface ViewsPayload {
   kind: "views";
   version: 1;
   title: string;
-  views: (ExplorerPayload | SourcesPayload | SimilarPayload | FiguresPayload)[];
+  views: (ExplorerPayload | SourcesPayload | SimilarPayload | FiguresPayload | ChartsPayload)[];
   lab?: LabInfo;
 }
 
@@ -1165,15 +1178,11 @@ export interface ChartsState {
 }
 
 /**
- * A figure: its charts, at most `across` of them in a row, over what its numbers are.
+ * What stands above the charts at a step, such as a checkpoint.
  */
-export interface ChartsPayload {
-  kind: "charts";
-  title: string;
+export interface ChartsFrame {
+  name: string;
   charts: Chart[];
-  across: number;
-  caption: string;
-  state: ChartsState;
 }
 
 /**

@@ -12,6 +12,7 @@ import { begin } from "./begin";
 import { h } from "./dom";
 import { fromPage } from "./embedded";
 import { Explorer } from "./explorer";
+import { Film } from "./film";
 import { Fragment } from "./fragment";
 import type { ExplorerHost } from "./host";
 import { LabBox } from "./lab";
@@ -26,7 +27,7 @@ const whenIdle = (job: () => void): void =>
   void ("requestIdleCallback" in window ? window.requestIdleCallback(job) : setTimeout(job, 200));
 
 class Page {
-  private readonly views: (Explorer | SourcesView | NearView | null)[];
+  private readonly views: (Explorer | SourcesView | NearView | Film | null)[];
   private readonly fragments: string[];
   private readonly system = window.matchMedia("(prefers-color-scheme: dark)");
   private readonly near: IntersectionObserver;
@@ -124,6 +125,11 @@ class Page {
     if (payload.kind === "figures") {
       element.classList.replace("hx", "alone");
       element.replaceChildren(figures(payload));
+      return;
+    }
+    if (payload.kind === "charts") {
+      element.classList.replace("hx", "alone");
+      this.views[place] = new Film(element, payload, () => this.system.matches);
       return;
     }
     if (payload.kind === "sources" || payload.kind === "similar") {

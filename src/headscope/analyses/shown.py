@@ -77,12 +77,12 @@ def of_result(result: Any, *, analysis: Analysis, all_heads: bool = False, **opt
     return ShownResult(rows, blocks, data, remarks, result.save)
 
 
-def save_figure(result: Any, figure: Picture, *, analysis: Analysis, **options: Any) -> str:
+def save_figure(result: Any, figure: Page, *, analysis: Analysis, **options: Any) -> str:
     """Draw a result.
 
     Args:
         result: of the analysis, or a comparison.
-        figure: also a figure: .svg, .pdf or .png.
+        figure: also a figure: .svg, .pdf, .png or .html.
         analysis: its record.
         **options: those of the figure.
     """

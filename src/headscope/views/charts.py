@@ -13,11 +13,12 @@ import numpy.typing as npt
 
 from headscope.core.arrays import Floats
 from headscope.core.heads import Head
-from headscope.core.saving import PICTURES, check_place, replacing
+from headscope.core.saving import PAGES, check_place, replacing
 from headscope.core.types import AnyDict, AnyMapping, AnyPath
 from headscope.errors import InputError
 from headscope.measures.dataset import check_suffix
 from headscope.views.blobs import Blobs
+from headscope.views.page import page
 from headscope.views.still import Kind, Width, picture
 
 PANELS = 6
@@ -110,11 +111,19 @@ class ChartsState(TypedDict):
     theme: Theme
 
 
+class ChartsFrame(TypedDict):
+    """What stands above the charts at a step, such as a checkpoint."""
+
+    name: str
+    charts: list[Chart]
+
+
 class ChartsPayload(TypedDict):
-    """A figure: its charts, at most `across` of them in a row, over what its numbers are."""
+    """A figure: its charts, at most `across` of them in a row, over what its numbers are; on a page, its `frames`."""
 
     kind: Literal["charts"]
     title: str
+    frames: list[ChartsFrame]
     charts: list[Chart]
     across: int
     caption: str
@@ -132,6 +141,7 @@ class Figure:
         meta: the description of the run, for the same.
         across: so many charts stand side by side at most.
         theme, width, title: as in `headscope.figure`.
+        frames: what a page steps through above the charts.
     """
 
     charts: Sequence[Chart]
@@ -142,6 +152,7 @@ class Figure:
     theme: Theme = "light"
     width: Width = "page"
     title: str | None = None
+    frames: Sequence[ChartsFrame] = ()
 
     @property
     def payload(self) -> ChartsPayload:
@@ -149,6 +160,7 @@ class Figure:
         return {
             "kind": "charts",
             "title": self.about,
+            "frames": list(self.frames),
             "charts": list(self.charts),
             "across": self.across,
             "caption": self.caption,
@@ -166,16 +178,21 @@ class Figure:
             kind, payload, Blobs(), width=self.width, dots=dots, title=self.title or "", about=about
         )
 
+    def html(self) -> str:
+        """It as a page that needs nothing else."""
+        views = {"kind": "views", "version": 1, "title": self.about, "views": [self.payload]}
+        return page(views, {}, bundle="explorer", title=self.about)
+
     def save(self, path: AnyPath, *, dots: float = 300.0) -> Path:
-        """Write it as ``.svg``, ``.pdf`` or ``.png`` (so many `dots` an inch), and return its path.
+        """Write it as ``.svg``, ``.pdf``, ``.png`` (so many `dots` an inch) or ``.html``, and return its path.
 
         Raises `InputError` for another suffix and where nothing can be written.
         """
         target = Path(path)
-        check_suffix(target, PICTURES)
+        check_suffix(target, PAGES)
         check_place(target)
         kind: Any = target.suffix.lower().removeprefix(".")
-        data = self.picture(kind, dots=dots)
+        data = self.html().encode() if kind == "html" else self.picture(kind, dots=dots)
         with replacing(target) as file:
             file.write_bytes(data)
         return target

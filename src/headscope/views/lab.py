@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypedDict
 
+from headscope.views.charts import ChartsPayload
 from headscope.views.payload import ExplorerPayload, ExplorerState
 from headscope.views.sources import SimilarPayload, SourcesPayload
 
@@ -73,5 +74,5 @@ class ViewsPayload(TypedDict):
     kind: Literal["views"]
     version: Literal[1]
     title: str
-    views: list[ExplorerPayload | SourcesPayload | SimilarPayload | FiguresPayload]
+    views: list[ExplorerPayload | SourcesPayload | SimilarPayload | FiguresPayload | ChartsPayload]
     lab: NotRequired[LabInfo]

@@ -30,7 +30,17 @@ from headscope.measures.tidy import AXES, labelled, tidy
 from headscope.models import Model
 from headscope.models.revision import name_and_revision
 from headscope.views.blocks import Block, matrix
-from headscope.views.charts import Chart, Figure, measures_to_draw, meta_of, numbers, texts
+from headscope.views.charts import (
+    Chart,
+    ChartsFrame,
+    Figure,
+    map_of_heads,
+    measures_to_draw,
+    meta_of,
+    numbers,
+    rounded_up,
+    texts,
+)
 
 COLUMNS = ("checkpoint", "layer", "head", "paper", "measure", "value", "se", "n", "chance")
 """Columns of the tidy table, one row a checkpoint, measure and head."""
@@ -180,7 +190,7 @@ def _joined(datasets: Mapping[str, xr.Dataset], measures: Sequence[Measure]) -> 
 
 def figure(dataset: xr.Dataset, measures: Sequence[str] | None = None) -> Figure:
     """Measures over checkpoints, a panel a measure, a line a head, coloured by layer; the last checkpoint's top head is
-    named.
+    named. A page steps through maps of all heads, a checkpoint each.
 
     Args:
         dataset: from `headscope.compare.training`, its ``figures``.
@@ -193,12 +203,24 @@ def figure(dataset: xr.Dataset, measures: Sequence[str] | None = None) -> Figure
     panels = measures_to_draw(dataset, measures, np.argsort(-moved, kind="stable"))
     checkpoints = texts(dataset["checkpoint"].values)
     charts = [_chart(dataset, panel, value[panel], _without_prefix(checkpoints)) for panel in panels]
+    frames: list[ChartsFrame] = [
+        {"name": name, "charts": [_map(dataset, panel, value[panel], step) for panel in panels]}
+        for step, name in enumerate(checkpoints)
+    ]
     parts = [
         "a line a head",
         "checkpoints: " + ", ".join(checkpoints),
         f"{meta['corpus'].get('examples', 0):,} inputs",
     ]
-    return Figure(charts, " · ".join(parts), "Over training", meta, 2)
+    return Figure(charts, " · ".join(parts), "Over training", meta, 2, frames=frames)
+
+
+def _map(dataset: xr.Dataset, panel: int, values: np.ndarray, step: int) -> Chart:
+    """One measure at a checkpoint, of ``[checkpoint layer head]``, in colours that are those of every checkpoint."""
+    title, units = (str(dataset[name].values[panel]) for name in ("title", "units"))
+    finite = values[np.isfinite(values)]
+    high = rounded_up(np.abs(finite).max(initial=0))
+    return map_of_heads(dataset, values[step], high, units, title, signed=bool((finite < 0).any()))
 
 
 def _chart(dataset: xr.Dataset, panel: int, values: np.ndarray, checkpoints: Sequence[str]) -> Chart:
