@@ -18,7 +18,7 @@ def mcp(
     model: Annotated[
         list[str] | None,
         typer.Option(
-            "-m", "--model", help="Hub name, folder or .gguf file, or demo-lm; else the demo model."
+            "-m", "--model", metavar="MODEL", help="Which may be asked; else the demo model. Repeatable."
         ),
     ] = None,
     folder: Path = Path("headscope-out"),
@@ -29,7 +29,7 @@ def mcp(
     """Tools for agents over stdio (the Model Context Protocol), with short answers that say what is not shown.
 
     Args:
-        model (MODEL): which models may be asked; one is loaded at a time.
+        model: hub names, folders, .gguf files or demo-lm; one is loaded at a time.
         folder (DIR): where tables and pages go, and the only place where files are read.
         seconds: the most that an answer may take; what would take longer is answered by an estimate.
         device: ``cpu``, cuda, mps, …, or auto: over all there are.
