@@ -20,7 +20,6 @@ class WrittenSuffixes(tuple[str, ...]):
     """Of a path: that a command writes there, and the suffixes it may have."""
 
 
-Picture = Annotated[Path, WrittenSuffixes(PICTURES)]
 Page = Annotated[Path, WrittenSuffixes(PAGES)]
 Table = Annotated[Path, WrittenSuffixes(TABLES)]
 TableOrPicture = Annotated[Path, WrittenSuffixes((*TABLES, *PICTURES))]
