@@ -315,15 +315,12 @@ def test_a_cancelled_call_ends_before_the_next_pass(planted, tmp_path: Path) -> 
 
     async def run() -> str:
         tools = Tools(["small"], tmp_path, 600, SimpleNamespace(named=lambda name: planted))
+        call = {"prompt": "a cat sat and the dog", "answer": " ran", "spans": "token"}
         async with Client(tools.server()) as client, anyio.create_task_group() as group:
-            group.start_soon(
-                client.call_tool,
-                "why",
-                {"prompt": "a cat sat and the dog", "answer": " ran", "spans": "token"},
-            )
+            group.start_soon(client.call_tool, "why", call)
             await anyio.to_thread.run_sync(begun.wait, 60)
             group.cancel_scope.cancel()
-        cancelled.set()
+            cancelled.set()
         with tools.lock:  # it is free when the thread has ended
             return str(passes[0])
 
@@ -337,6 +334,7 @@ CELLS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @example([["x" * 20] * 6] * 30, ["say so " * 90] * 6, "place " * 500)
 @given(
     st.lists(st.lists(CELLS, min_size=6, max_size=6), max_size=40),
