@@ -29,6 +29,15 @@ def robot() -> hs.Tokens:
     return hs.Axis({**eyes, "text": text, "actions": 2})
 
 
+def test_one_axis_may_be_two_blocks() -> None:
+    eye = hs.Grid(1, 2, picture=picture(8, 4, 0))
+    axis = hs.Axis({"left": eye, "right": eye})
+    assert [axis.mask(name).tolist() for name in ("left", "right")] == [
+        [True, True, False, False],
+        [False, False, True, True],
+    ]
+
+
 def test_blocks_stand_after_one_another() -> None:
     axis = robot()
     assert axis.pieces == (

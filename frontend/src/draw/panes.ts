@@ -59,12 +59,8 @@ export function panesOf(info: PictureInfo, width: number, only: number | null = 
     if (medium.kind === "picture") continue;
     const top = y + (y > 0 ? GAP : 0) + (reads ? NAME : 0);
     if (medium.letters && width >= READ) {
-      lines(medium, width).forEach((line, at) =>
-        put(medium, moved(line.at, top), {
-          ...line,
-          at: moved(line.at, top),
-          name: reads && at === 0 ? medium.name : "",
-        }),
+      lines(medium, width).forEach(({ at, ...line }, number) =>
+        put(medium, moved(at, top), { ...line, ...(number > 0 && { name: "" }) }),
       );
       continue;
     }

@@ -24,24 +24,34 @@ LARGEST = 4_000_000_000
 
 
 @dataclass(eq=False)
-class Placed(AttentionRecord):
-    """Calls that are told as one, over axes on which each has its positions. Its weights are made when asked for.
+class _Made(AttentionRecord):
+    """A call that the model did not make so.
 
     Attributes:
-        calls: what the model did, such as a layer's attention in each of its windows. Windows stand in the batch axis
-            of a call, those of one input after each other.
-        places: of each call those of its queries and of its keys, as `Cut.places`.
-        seen: which pairs of positions are of one window and region, ``[query key]``.
+        calls: what it did, such as a layer's attention in each of its windows.
     """
 
     calls: Sequence[AttentionRecord] = ()
-    places: Sequence[tuple[Tensor, Tensor]] = ()
-    seen: Tensor = field(default_factory=lambda: torch.empty(0))
 
     @property
     def called(self) -> Sequence[AttentionRecord]:
         """What the model did."""
         return self.calls
+
+
+@dataclass(eq=False)
+class Placed(_Made):
+    """Calls that are told as one, over axes on which each has its positions. Its weights are made when asked for.
+
+    Windows stand in the batch axis of a call, those of one input after each other.
+
+    Attributes:
+        places: of each call those of its queries and of its keys, as `Cut.places`.
+        seen: which pairs of positions are of one window and region, ``[query key]``.
+    """
+
+    places: Sequence[tuple[Tensor, Tensor]] = ()
+    seen: Tensor = field(default_factory=lambda: torch.empty(0))
 
     @property
     def leaks(self) -> bool:
@@ -194,21 +204,14 @@ def _pieces(
 
 
 @dataclass(eq=False)
-class OneOf(AttentionRecord):
+class OneOf(_Made):
     """A call of several rows, told of some of them alone.
 
     Attributes:
-        calls: what the model did.
         at_rows: which rows.
     """
 
-    calls: Sequence[AttentionRecord] = ()
     at_rows: slice = field(default_factory=lambda: slice(None))
-
-    @property
-    def called(self) -> Sequence[AttentionRecord]:
-        """What the model did."""
-        return self.calls
 
     def joined(self, weights: Sequence[Tensor]) -> Tensor:
         """What these rows have for their pairs."""

@@ -132,13 +132,8 @@ def Axis(blocks: Mapping[str, Tokens | Sequence[str] | Count]) -> Tokens:  # noq
     taken = known & parts.keys()
     if taken:
         raise InputError(f"blocks: expected names of no other class of tokens, found {taken.pop()!r}")
-    classes = {
-        **{name: [part.classes.get(name) for part in parts.values()] for name in known},
-        **{
-            name: [np.full(len(part), part is mine) for part in parts.values()]
-            for name, mine in parts.items()
-        },
-    }
+    classes = {name: [part.classes.get(name) for part in parts.values()] for name in known}
+    owners = np.repeat([*parts], lengths)
     texts = [part.texts for part in parts.values()]
     return Tokens(
         [piece for part in parts.values() for piece in part.pieces],
@@ -147,7 +142,8 @@ def Axis(blocks: Mapping[str, Tokens | Sequence[str] | Count]) -> Tokens:  # noq
             name: joined
             for name, masks in classes.items()
             if (joined := _joined(masks, lengths, 0)) is not None
-        },
+        }
+        | {name: owners == name for name in parts},
         texts=None
         if all(text is None for text in texts)
         else [text for part in parts.values() for text in part.texts or [""] * len(part)],
@@ -234,12 +230,10 @@ def with_words(frames: Tokens, words: Sequence[Spoken]) -> Tokens:
         word_ids[inside & (word_ids < 0)] = number
         short += [] if inside.any() else [number]
     for number in short:
-        _, begin, end = words[number]
-        middle = (begin + end) / 2
+        middle = sum(words[number][1:]) / 2
         inside = (frames.times[:, 0] <= middle) & (middle < frames.times[:, 1])
         word_ids[inside & (word_ids < 0)] = number
     for number, (word, _, _) in enumerate(words):
-        inside = word_ids == number
-        if inside.any():
-            texts[int(inside.argmax())] = f" {word.strip()}"
+        if number in word_ids:
+            texts[int((word_ids == number).argmax())] = f" {word.strip()}"
     return replace(frames, word_ids=word_ids, texts=texts)

@@ -35,9 +35,6 @@ class Picture:
             raise ShapeError(f"pixels: expected [row column 3], found shape {self.pixels.shape}")
         if self.pixels.dtype != np.uint8:
             raise ShapeError(f"pixels: expected numbers from 0 to 255 (uint8), found {self.pixels.dtype}")
-        for number, one in enumerate(self.after):
-            if one.shape != self.pixels.shape:
-                raise ShapeError(f"after[{number}]: expected shape {self.pixels.shape}, found {one.shape}")
 
     @property
     def array(self) -> Bytes:

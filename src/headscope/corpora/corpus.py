@@ -216,10 +216,8 @@ class Corpus:
     @property
     def noun(self) -> str:
         """What the inputs of the last (or the present) pass are, such as ``pictures``."""
-        counts = self.counts
-        if not counts.videos:
-            return WHAT[self.kind]
-        return "videos" if counts.videos == counts.examples else "inputs"
+        videos, examples = self.counts.videos, self.counts.examples
+        return "videos" if 0 < videos == examples else "inputs" if videos else WHAT[self.kind]
 
     @property
     def left_out(self) -> int:

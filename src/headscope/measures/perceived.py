@@ -59,16 +59,18 @@ def _distance(tokens: Tokens, queries: Ints) -> Floats:
     return np.linalg.norm(middle[queries, None] - middle, axis=-1) * _both(tokens, queries)
 
 
-@pair_measure(
+_of_vit = partial(pair_measure, needs=_PATCH, keys=_VIT)
+_EMBEDDED = "cf. Dosovitskiy et al. 2021, §4.5, figure 7: rows and columns in position embeddings"
+
+
+@_of_vit(
     "distance_pixels",
     "Mean distance between a patch and the patches that it looks at, from middle to middle and weighted by attention, "
     "over the patches that see another one.",
     title="attention distance",
     units="pixels",
     among=_both,
-    needs=_PATCH,
     source="Dosovitskiy et al. 2021, §4.5, figure 7, and appendix D.7",
-    keys=_VIT,
 )
 def distance_pixels(tokens: Tokens, queries: Ints) -> np.ndarray:
     """The weights of each patch's row on patches, itself among them, are put to sum to 1: what ``[CLS]`` and registers
@@ -82,16 +84,14 @@ def distance_pixels(tokens: Tokens, queries: Ints) -> np.ndarray:
     return _distance(tokens, queries)
 
 
-@pair_measure(
+@_of_vit(
     "distance_share",
     "Mean distance between a patch and the patches that it looks at, as a share of the diagonal of what the model sees "
     "of the picture, over the patches that see another one.",
     title="relative distance",
     units="share",
     among=_both,
-    needs=_PATCH,
     source="Dosovitskiy et al. 2021, §4.5, figure 7",
-    keys=_VIT,
 )
 def distance_share(tokens: Tokens, queries: Ints) -> np.ndarray:
     """`distance_pixels` by the diagonal of all patches together, so that pictures of different sizes compare.
@@ -125,13 +125,11 @@ def locality(tokens: Tokens, queries: Ints) -> np.ndarray:
     return _both(tokens, queries) & (across < 1.5) & (down < 1.5)
 
 
-@pair_measure(
+@_of_vit(
     "same_row",
     "Mean share of a patch's attention that goes to the other patches of its row, over the patches that see one.",
     title="same row",
-    needs=_PATCH,
-    source="cf. Dosovitskiy et al. 2021, §4.5, figure 7: rows and columns in position embeddings",
-    keys=_VIT,
+    source=_EMBEDDED,
 )
 def same_row(tokens: Tokens, queries: Ints) -> np.ndarray:
     """Patches beside it, however far, itself left out.
@@ -143,13 +141,11 @@ def same_row(tokens: Tokens, queries: Ints) -> np.ndarray:
     return _others(tokens, queries) & (down < 0.5)
 
 
-@pair_measure(
+@_of_vit(
     "same_column",
     "Mean share of a patch's attention that goes to the other patches of its column, over the patches that see one.",
     title="same column",
-    needs=_PATCH,
-    source="cf. Dosovitskiy et al. 2021, §4.5, figure 7: rows and columns in position embeddings",
-    keys=_VIT,
+    source=_EMBEDDED,
 )
 def same_column(tokens: Tokens, queries: Ints) -> np.ndarray:
     """Patches above and below it, however far, itself left out.

@@ -210,16 +210,12 @@ def there(pixels: Any) -> Ints:
 
 def frames_of(media: Sequence[Picture]) -> list[Picture]:
     """All frames of a video of which `steps` made these pictures."""
-    made: list[Picture] = []
-    for one in media:
-        if one.frames:
-            every, (first, end) = (one.pixels, *one.after), one.frames
-            numbers: list[int] = np.linspace(first, end - 1, len(every)).round().astype(int).tolist()
-            made += [
-                Picture(pixels, title((number, number + 1)), (number, number + 1))
-                for number, pixels in zip(numbers, every, strict=True)
-            ]
-    return made
+    return [
+        Picture(pixels, title((number, number + 1)), (number, number + 1))
+        for one in media
+        if one.frames
+        for number, pixels in enumerate((one.pixels, *one.after), one.frames[0])
+    ]
 
 
 def steps(frames: Sequence[Picture], deep: int) -> list[Picture]:

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -39,8 +39,6 @@ MOST = 64
 Varied = Literal["template", "special", "dtype", "attention", "cache"]
 """The chat template around each text, special tokens around none, weights in bfloat16, attention in eager mode or by
 scaled products, and answers decoded token by token with a cache."""
-
-VARIED: tuple[Varied, ...] = get_args(Varied)
 
 Scores = dict[str, dict[Head, float]]
 """Of each list the scores of its heads."""
