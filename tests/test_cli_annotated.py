@@ -79,7 +79,7 @@ def test_broken_sentences_are_left_out_and_listed(typed: Typed, monkeypatch: pyt
     for options in ((), ("--skip-broken",)):
         found = typed("syntax", "broken.conllu", *options, "--json", "--meta", "m.json")
         assert f"headscope: left out 1 input of broken.conllu:\n  {line}\n" in found.err
-        assert json.loads(found.out)[0]["n"] == 8
+        assert found.rows[0]["n"] == 8
         meta = json.loads(Path("m.json").read_text())
         assert meta["broken"] == [line]
         assert meta["corpus"]["left_out"] == 1
@@ -117,7 +117,7 @@ def test_a_long_sentence_in_the_midst_ends_no_run(
     found = typed(command, *files, *options, "--meta", "m.json", "--json")
     assert f"left out 1 input of long.conllu:\n  {line}" in found.err
     assert json.loads(Path("m.json").read_text())["broken"][0].startswith(line)
-    assert max(row["n"] for row in json.loads(found.out)) == (3 if command == "coref" else 18)
+    assert max(row["n"] for row in found.rows) == (3 if command == "coref" else 18)
     for runs in (ENGINE, "headscope.analyses.probes.gather.word_maps"):
         monkeypatch.setattr(runs, None)
     typed.refuses(line, command, *files, *options, "--strict")
@@ -134,7 +134,7 @@ def test_an_estimate_ends_no_run(typed: Typed, monkeypatch: pytest.MonkeyPatch) 
     )
     found = typed("coref", "late.conllu", "--json")
     assert "99 sentences, 792 tokens: about" in found.err
-    assert json.loads(found.out)[0]["n"] == 9
+    assert found.rows[0]["n"] == 9
 
     def fails(*_: object, **__: object) -> str:
         raise ZeroDivisionError("division by zero")
@@ -142,4 +142,4 @@ def test_an_estimate_ends_no_run(typed: Typed, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("headscope.runs.long.estimated", fails)
     found = typed("coref", "late.conllu", "--json")
     assert "no estimate (ZeroDivisionError: division by zero); the run goes on\n" in found.err
-    assert json.loads(found.out)[0]["n"] == 9
+    assert found.rows[0]["n"] == 9

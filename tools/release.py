@@ -36,6 +36,7 @@ DATA = [
         for name in ("clark", "copying", "finetuning", "heads", "patterns")
     ),
     f"{PACKAGE}/analyses/model_card/schema.json",
+    f"{PACKAGE}/cli/skill.txt",
     *(
         f"{PACKAGE}/corpora/data/{name}"
         for name in (

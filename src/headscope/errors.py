@@ -22,11 +22,19 @@ from headscope.core.escapes import printable
 
 
 class HeadscopeError(Exception):
-    """Base of all errors that headscope raises on purpose."""
+    """Base of all errors that headscope raises on purpose.
+
+    Attributes:
+        kind, exit: what the command line calls it, and its exit code.
+    """
+
+    kind, exit = "run", 1
 
 
 class InputError(HeadscopeError, ValueError):
     """An input is not what was expected."""
+
+    kind, exit = "bad_input", 2
 
 
 class CorpusError(InputError):
@@ -72,6 +80,8 @@ class MissingError(InputError):
 
 class ModelError(HeadscopeError):
     """A model could not be found, loaded or read."""
+
+    kind, exit = "model", 2
 
 
 class RefusedError(ModelError):

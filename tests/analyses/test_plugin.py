@@ -74,7 +74,7 @@ def test_a_plug_in_has_a_command_a_table_and_a_section(plugin: Path) -> None:
     )
     assert re.search(r"\n  quiet +Which heads look least at punctuation\?", commands)
     assert re.search(r"--most <int> +So many heads are listed\.", options)
-    rows = json.loads(found)
+    rows = json.loads(found)["rows"]
     assert [*rows[0]] == ["layer", "head", "paper", "quiet"]
     assert [row["quiet"] for row in rows] == sorted(row["quiet"] for row in rows)
     first = f"L{rows[0]['layer']}H{rows[0]['head']}"

@@ -55,6 +55,7 @@ def test_options_of_a_signature_and_a_docstring() -> None:
         "count": "How many; all. By default one.",
         "flag": "Whether.",
         "output": "Where it goes.",
+        "as_json": made["as_json"].help,
     }
     assert made["text"].metavar == "TEXT"
     assert (names_of(made["flag"]), names_of(made["output"])) == (["--flag"], ["-o", "--output"])

@@ -18,8 +18,8 @@ class Said(NamedTuple):
 
     @property
     def rows(self) -> Any:
-        """What `--json` prints."""
-        return json.loads(self.out)
+        """The rows of what `--json` prints."""
+        return json.loads(self.out)["rows"]
 
 
 class Typed:

@@ -222,7 +222,7 @@ def test_every_printed_command_gives_the_same_figures(
         run([*words, *(["-o", "again.html"] if words[1] == "report" else [])], monkeypatch)
     capsys.readouterr()
     run([*shlex.split(section(payload, "heads")["command"]), "--json"], monkeypatch)
-    rows = json.loads(capsys.readouterr().out)
+    rows = json.loads(capsys.readouterr().out)["rows"]
     names = [one["name"] for one in payload["measures"]]
     value = decode(payload["value"], blobs)
     assert len(rows) == value.size
@@ -242,4 +242,4 @@ def test_a_model_of_sound_measures_the_built_in_sounds(
         run(
             [*whisper, "--measures", "diagonality", "--json"], monkeypatch
         )  # the built-in sounds, to the model's ear
-    assert len(json.loads(capsys.readouterr().out)) == 8
+    assert len(json.loads(capsys.readouterr().out)["rows"]) == 8

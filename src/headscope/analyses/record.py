@@ -91,6 +91,8 @@ class Analysis:
             these and remarks.
         table: the tidy table of a result.
         rows: the table that a command writes, where it is another.
+        columns: of the rows that a command answers with, in order; one that some tables lack ends in ``?``, and ``|``
+            parts tables of other columns. ``headscope skill COMMAND`` and docs/json.md promise them.
         every: the table of every head, where `table` is of the best ones.
         figure: draws a result.
         files: what writes the files beside ``-o``, by their options. `figure` is one, unless its path is empty.
@@ -119,6 +121,7 @@ class Analysis:
     section: str = ""
     table: str = ""
     rows: str = ""
+    columns: str = ""
     every: str = ""
     figure: str = ""
     files: Mapping[str, str] = field(default_factory=dict[str, str])

@@ -50,6 +50,13 @@ class ShownResult:
 
         return written(self.blocks)
 
+    @property
+    def findings(self) -> list[str]:
+        """What is said of the rows: the paragraphs among the blocks."""
+        from headscope.views.terminal import written
+
+        return [written([block]) for block in self.blocks if block["kind"] == "text"]
+
 
 def of_result(result: Any, *, analysis: Analysis, all_heads: bool = False, **options: Any) -> ShownResult:
     """A result as its analysis tells it: its table, its findings and its blocks.

@@ -1,17 +1,18 @@
 """The command line: parse, call the public names, print.
 
 Tables go to stdout, progress and remarks to stderr. Exit codes: 0 done, 1 a run failed, 2 bad usage or bad input, 130
-stopped by Ctrl-C before a command began, 143 ended by SIGTERM.
+stopped by Ctrl-C, 143 ended by SIGTERM.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import NoReturn
 
 
@@ -20,10 +21,7 @@ def main() -> NoReturn:
     try:
         os.getcwd()
     except OSError as error:
-        print(
-            f"headscope: the current folder cannot be read ({error.strerror}); change to another",
-            file=sys.stderr,
-        )
+        _say(f"the current folder cannot be read ({error.strerror}); change to another", "bad_input", 2)
         raise SystemExit(2) from None
     try:
         with _handled(signal.SIGINT, _stop):
@@ -32,9 +30,17 @@ def main() -> NoReturn:
         with _handled(signal.SIGTERM, _terminate):
             code = run()
     except KeyboardInterrupt:
-        print("headscope: stopped", file=sys.stderr)
+        _say("stopped", "stopped", 130)
         raise SystemExit(130) from None
     raise SystemExit(code)
+
+
+def _say(message: str, kind: str, code: int) -> None:
+    """Say what ends the command before it begins, as `headscope.console.answer` does later."""
+    error = {"format": "headscope.error/1", "error": message, "kind": kind, "exit": code}
+    with suppress(OSError):
+        os.write(2, f"headscope: {message}\n".encode())
+        os.write(1, f"{json.dumps(error)}\n".encode() * ("--json" in sys.argv))
 
 
 @contextmanager
@@ -52,11 +58,10 @@ def _handled(number: int, handler: Callable[..., NoReturn]) -> Generator[None]:
 
 def _terminate(*_: object) -> NoReturn:
     """SIGTERM, as schedulers send it, is an exit: what is done is kept, and nothing half written is left."""
-    print("headscope: stopped", file=sys.stderr)
     raise SystemExit(143)
 
 
 def _stop(*_: object) -> NoReturn:
     """End at once: nothing is to be undone yet, and some libraries swallow the exception while imported."""
-    os.write(2, b"headscope: stopped\n")
+    _say("stopped", "stopped", 130)
     os._exit(130)

@@ -8,7 +8,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import cache
 from typing import Annotated, Any, NoReturn
 
@@ -28,14 +28,16 @@ from headscope.cli.mcp import mcp
 from headscope.cli.merge import merge
 from headscope.cli.report import report
 from headscope.cli.serve import serve
+from headscope.cli.skill import skill
 from headscope.cli.view import view
+from headscope.console.answer import Answer
 from headscope.console.groups import command
 from headscope.console.help import ALL, HelpCommand, wants_all
 from headscope.console.options import say
 from headscope.core.escapes import printable
 from headscope.core.failures import out_of_memory
 from headscope.core.lazy import NO_DOCSTRINGS, missing
-from headscope.errors import HeadscopeError, InputError, ModelError, RunError
+from headscope.errors import HeadscopeError, InputError, RunError
 from headscope.runs.options import COMMAND
 
 GROUPS = {"compare": "What changed: groups of inputs, models, inputs, checkpoints."}
@@ -43,7 +45,7 @@ GROUPS = {"compare": "What changed: groups of inputs, models, inputs, checkpoint
 
 SECTIONS: dict[str, tuple[str, str]] = {
     "Look": (
-        "look check view serve mcp lab import",
+        "look check view serve mcp lab import skill",
         'headscope view "The cat sat because it was tired." -o view.html',
     ),
     "Measure": ("bench merge", "headscope measure wiki.txt -m gpt2 -o heads.csv"),
@@ -52,6 +54,9 @@ SECTIONS: dict[str, tuple[str, str]] = {
     "Report": ("report card cards", "headscope report -m gpt2 -o report.html"),
 }
 """What the help lists the commands under, after those of analyses that say so: others, and an example."""
+
+STOPPED = 130
+"""The exit code of what Ctrl-C ended."""
 
 FIRST = "look view serve lab measure why compare report"
 """What the first screen of the help lists."""
@@ -78,7 +83,8 @@ class _Group(typer.core.TyperGroup):
     """Commands, and the whole of what is said of each."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, [*wants_all(ctx, args[:1]), *args[1:]])
+        words = args[args[:1] == ["--json"] :]  # `run` reads it, wherever it stands
+        return super().parse_args(ctx, [*wants_all(ctx, words[:1]), *words[1:]])
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         self.write(formatter, "Commands", self.commands)
@@ -142,6 +148,8 @@ class _Analysis(HelpCommand):
 app = typer.Typer(
     cls=_Sections,
     help="See and measure where a transformer looks.",
+    epilog="Exit codes: 0 done, 1 a run failed, 2 bad usage or input, 130 and 143 stopped. headscope skill says how an "
+    "agent uses it.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -185,7 +193,7 @@ def _add(parent: typer.Typer, name: str, function: Callable[..., None], **more: 
     )
 
 
-for function in (look, check, view, serve, mcp, lab, merge, bench, report, card):
+for function in (look, check, view, serve, mcp, lab, merge, bench, report, card, skill):
     _add(app, function.__name__, function)
 _add(app, "import", import_)
 _cards = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
@@ -222,30 +230,44 @@ def run() -> int:
     for stream in streams:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+    words = sys.argv[1:]
+    answer = Answer() if "--json" in words[: [*words, "--"].index("--")] else None
+    code, kind, message = 0, "", ""
     try:
-        _call()
-    except (InputError, ModelError) as error:
-        say(f"headscope: {_named(str(error))}")
-        return 2
-    except HeadscopeError as error:
-        say(f"headscope: {_named(str(error))}")
-        return 1
+        code = _call(answer)
+        if code == STOPPED:  # typer makes it of Ctrl-C
+            raise SystemExit(code)
     except BrokenPipeError:
         sys.stderr.close()
-        return 0
     except BaseException as error:
-        panic = type(error).__name__ == "PanicException"  # of a library in Rust: no `Exception`
-        if not (panic or isinstance(error, Exception)) or os.environ.get("HEADSCOPE_TRACEBACK"):
-            raise
-        say(f"headscope: {_named(_why(error))}")
-        return 1
-    finally:
-        with suppress(OSError):
-            sys.stdout.flush()
-            given = None
-        if given is not None:  # Python would try again at its end
-            given.stdout = _Closed()
-    return 0
+        code, kind, message = _failure(error)
+        if kind != "usage":
+            say(f"headscope: {message}")
+    if answer is not None and kind:
+        with suppress(OSError, RunError):
+            answer.fail(message, kind, code)
+    with suppress(OSError):
+        sys.stdout.flush()
+        given = None
+    if given is not None:  # Python would try again at its end
+        given.stdout = _Closed()
+    return code
+
+
+def _failure(error: BaseException) -> tuple[int, str, str]:
+    """The exit code, the kind and the sentence of an error; one that is nobody's to say is raised again."""
+    if isinstance(error, HeadscopeError):
+        return error.exit, error.kind, _named(str(error))
+    usage: Any = error
+    if hasattr(usage, "format_message"):  # of typer, or of the click that an older one has
+        usage.show()
+        return usage.exit_code, "usage", usage.format_message()
+    if isinstance(error, SystemExit | KeyboardInterrupt):
+        return getattr(error, "code", STOPPED), "stopped", "stopped"
+    panic = type(error).__name__ == "PanicException"  # of a library in Rust: no `Exception`
+    if not (panic or isinstance(error, Exception)) or os.environ.get("HEADSCOPE_TRACEBACK"):
+        raise error
+    return 1, "unknown", _named(_why(error))
 
 
 class _Closed(io.TextIOBase):
@@ -255,16 +277,24 @@ class _Closed(io.TextIOBase):
         raise RunError("standard output: cannot be written (it is closed)")
 
 
-def _call() -> None:
+def _call(answer: Answer | None) -> int:
+    """Run what was typed; its exit code."""
     if sys.flags.optimize > 1:
         raise InputError(NO_DOCSTRINGS)
     try:
-        commands()()
+        with nullcontext() if answer is None else answer.collecting():
+            code = commands()(standalone_mode=False) or 0
+        if answer is not None and not code:
+            answer.end()
+        sys.stdout.flush()
+        return code
     except ModuleNotFoundError as error:
         raise missing(error) from None
-    except (SystemExit, OSError) as ended:
+    except SystemExit as ended:
+        raise BrokenPipeError if ended.code == 1 else ended from None  # typer makes the one of the other
+    except OSError as ended:
         try:
-            if isinstance(ended, OSError) and not ended.filename:
+            if not ended.filename:
                 print()  # what it could not write it has no more: is it standard output that fails?
             sys.stdout.flush()
         except BrokenPipeError:

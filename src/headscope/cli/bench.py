@@ -71,4 +71,4 @@ def bench(
     rows: Any = run(
         name, loading.named(model) if model else None, read(), data=called, seed=seed, limit=limit, by=by
     )
-    table.out(ShownResult(rows, rows_of(rows, dropped=("name",), most=len(rows))))
+    table.out(ShownResult(rows, rows_of(rows, dropped=("name",), most=len(rows))), "bench")

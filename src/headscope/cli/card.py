@@ -89,7 +89,7 @@ def diff(
     remarks += [f"another corpus for {', '.join(about['corpora'])}"] * bool(about["corpora"])
     remarks += [f"in one card only: {', '.join(about['only'])}"] * bool(about["only"])
     blocks = rows_of(rows, dropped=("paper", "p"), most=len(rows)) if len(rows) else []
-    table.out(ShownResult(rows, blocks, remarks=remarks))
+    table.out(ShownResult(rows, blocks, remarks=remarks), "cards diff")
 
 
 def site(

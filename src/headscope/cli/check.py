@@ -6,9 +6,13 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from headscope.console.options import AsJson, LoadOptions, Named, print_json
+from headscope.console.answer import Answer
+from headscope.console.options import LoadOptions, Named
 from headscope.core.counts import layers_by_heads
+from headscope.core.saving import listening
 from headscope.errors import HeadscopeWarning, InputError
+
+_CHECKED = ["unseen", "implicit", "route", "output_error", "padding_error"]
 
 
 def check(
@@ -17,7 +21,6 @@ def check(
     model: Named = None,
     revision: str | None = None,
     loading: LoadOptions,
-    as_json: AsJson = False,
 ) -> None:
     """What can be captured of a model, and the checks it passed.
 
@@ -34,19 +37,14 @@ def check(
         loaded = loading.of(named or model, revision)
     result = loaded.checked
     sample = english(loaded)
-    if as_json:
-        print_json(
-            {
-                "model": loaded.name,
-                "unseen": result.unseen,
-                "implicit": result.implicit,
-                "route": result.route,
-                "output_error": result.output_error,
-                "padding_error": result.padding_error,
-                "vocabulary": result.vocabulary and vars(result.vocabulary),
-                "english": sample and dict(sample.counts()),
-                "parts": [vars(part) for part in result.parts],
-            }
+    if (answer := listening(Answer)) is not None:
+        answer.give(
+            "check",
+            model=loaded.name,
+            **{name: getattr(result, name) for name in _CHECKED},
+            vocabulary=result.vocabulary and vars(result.vocabulary),
+            english=sample and sample.counts(),
+            parts=[vars(part) for part in result.parts],
         )
         return
     for line in described(loaded, sample):

@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from headscope.console.options import AsJson, print_json
+from headscope.console.answer import Answer
 from headscope.core.counts import plural
+from headscope.core.saving import listening
 from headscope.core.types import AnyDict
 from headscope.errors import CorpusError
 
@@ -21,7 +22,7 @@ _KEYS = {
 _SHOWN = 300
 
 
-def look(file: Path, *, as_json: AsJson = False) -> None:
+def look(file: Path) -> None:
     """What a file is, its first input as it is read, and which commands take it.
 
     Args:
@@ -63,9 +64,9 @@ def look(file: Path, *, as_json: AsJson = False) -> None:
     if isinstance(first, dict) and "messages" in first and known is not None:
         commands.append(f"headscope view --replay {file}")
     remarks = [*(remark.partition("; ")[2] for remark in files.remarks if "; " in remark), *left[:3]]
-    if as_json:
-        print_json({"file": str(file), "is": what, "inputs": inputs, "first": first, "commands": commands,
-                    "remarks": remarks})  # fmt: skip
+    if (answer := listening(Answer)) is not None:
+        answer.remarks += remarks
+        answer.give("look", file=file, **{"is": what}, inputs=inputs, first=first, commands=commands)
         return
     print(f"{file}: {what}" + (f", {plural(inputs, 'input')}" if inputs else ""))
     if first is not None:

@@ -53,7 +53,7 @@ def report(
         against (MODEL): compare with this model (hub name, folder or demo; @REVISION); else with the same one
             untrained.
         pairs: labelled texts or pairs whose groups are compared: .tsv, .txt (by tabs), .csv or .jsonl.
-        label (COLUMN): with --pairs: the labels; by default a column that is known.
+        label (COLUMN): of the labels of --pairs, if it is not known.
         links: links whose best heads are shown, as headscope links reads them.
         prompts: prompts whose answers are explained, as headscope why reads a data set of them: .jsonl.
         output: the page, .html; or .pdf, printed by a browser that is installed.

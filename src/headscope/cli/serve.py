@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from headscope.console.answer import Answer
 from headscope.console.options import ModelOptions, say
 from headscope.core.escapes import beginning
 from headscope.core.lazy import module
+from headscope.core.saving import listening
 from headscope.core.validation import Expected
 from headscope.errors import InputError
 
@@ -59,12 +61,16 @@ def serve(
     from headscope.live.server import free_socket
     from headscope.live.server import serve as run
 
-    listening = free_socket(port)
+    socket = free_socket(port)
     loaded = model.load()
     models = [loaded] if against is None else [loaded, model.trained.named(against)]
 
     def opened(address: str) -> None:
-        print(address, flush=True)
+        if (answer := listening(Answer)) is None:
+            print(address, flush=True)
+        else:
+            answer.give("serve", address=address)
+            answer.end()
         say("Ctrl-C ends it")
         if not no_browser:
             Thread(target=_open, args=(address, Path(folder)), daemon=True).start()
@@ -72,7 +78,7 @@ def serve(
     with TemporaryDirectory(prefix="headscope-", ignore_cleanup_errors=True) as folder:
         run(
             models,
-            listening,
+            socket,
             token=token,
             opened=opened,
             examples=examples,

@@ -60,7 +60,7 @@ def view(
         replay: TEXT is a file of JSON lines as a server logs them (prompt_token_ids and token_ids, responses of vLLM
             and OpenAI, or messages): show what these weights do with the ids.
         line: with --replay, which line of the file, from 1, the default.
-        target: what the decoder of an encoder-decoder reads.
+        target: what the decoder reads.
         image: a picture, for a model of vision, or beside TEXT for one of both; given again, one more.
         video: in its place a folder of frames, or a GIF.
         audio: a sound, for a model of sound; one that writes what it hears needs --target.

@@ -203,7 +203,7 @@ class Made:
 
     def tell(self, result: Any, given: AnyMapping) -> None:
         """Write a result, or print it, and write the other files that were asked for."""
-        given["table"].out(self._call(_SHOWN, given, result))
+        given["table"].out(self._call(_SHOWN, given, result), self.analysis.command)
         for name, path in self.writes.items():
             if given.get(name):
                 value = self._call(path, given, result, given[name])
@@ -244,7 +244,7 @@ class Made:
         return console.foreseen(
             given["estimate"],
             size,
-            lambda: str(self._call(self.estimates, timed, *inputs)),
+            lambda: self._call(self.estimates, timed, *inputs),
             limit=given["limit"],
         )
 

@@ -13,6 +13,7 @@ import typer
 from typer.models import ArgumentInfo, OptionInfo
 
 from headscope.console.functions import check, described, metavars, plain, typed
+from headscope.console.options import AnswerOptions, CheckpointOptions, TriedOptions, tell
 from headscope.errors import InputError
 
 
@@ -23,6 +24,9 @@ def command(
 
     `output` is what ``-o`` takes, where it is not what its group says; `rules` are those of `expect_together`,
     before the groups' own.
+
+    Every command has ``--json`` (`headscope.console.answer`), and one that loads a model and makes no estimate of its
+    own ``--estimate``, by a trial.
 
     The docstring says what each of the others is. What has no annotation of Typer's is given by its place or, behind
     the ``*``, as an option of its name.
@@ -47,6 +51,10 @@ def command(
         else:
             parameters.append(_option(parameter, hints[name], doc))
 
+    runs = any(issubclass(group, CheckpointOptions) for group in groups.values())
+    tried = runs and not {"estimate", "port"} & {*hints}
+    shared = parameters_of(TriedOptions if tried else AnswerOptions)
+
     called = {parameter.name: flag(parameter) for parameter in parameters}
     every: dict[str, str] = {}
     for group in groups.values():
@@ -55,16 +63,25 @@ def command(
 
     @functools.wraps(function)
     def run(**given: Any) -> None:
+        estimate = [given.pop(one.name, False) for one in shared][1:] == [True]
         typed = [one.name for one in parameters if given[one.name] not in (one.default, None, [])]
         expect_together(typed, every, called)
+        if estimate:
+            given.update((name, None) for name in ("resume", "shard") if name in given)
         for name, group in groups.items():
             given[name] = group(**{option.name: given.pop(option.name) for option in fields(group)})
         for name, value in given.items():
             check(name, value, hints[name])
-        function(**given)
+        if estimate:
+            from headscope.runs.estimate import tried as estimated
 
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+            tell(estimated(lambda: function(**given)))
+        else:
+            function(**given)
+
+    taken = [*parameters, *shared]
+    run.__signature__ = inspect.Signature(taken)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in taken}
     del run.__wrapped__  # type: ignore[attr-defined]  # Typer would read the function's own signature
     return run
 

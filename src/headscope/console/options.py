@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import typer
 
 from headscope.analyses.shown import ShownResult
+from headscope.console.answer import FILES, Answer
 from headscope.core.counts import plural
 from headscope.core.demo import demo_package
 from headscope.core.escapes import GREY, PLAIN, printable
@@ -21,7 +22,7 @@ from headscope.core.failures import reason
 from headscope.core.saving import PAGES as PAGES
 from headscope.core.saving import PICTURES as PICTURES
 from headscope.core.saving import TABLES as TABLES
-from headscope.core.saving import check_place, replacing
+from headscope.core.saving import check_place, listening, replacing
 from headscope.core.types import AnyMapping
 from headscope.errors import InputError
 
@@ -49,7 +50,6 @@ Distinct = Annotated[
 Estimate = Annotated[
     bool, typer.Option("--estimate", help="Say what the run would take in time and memory, and stop.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Named = Annotated[
     str | None,
     typer.Option(
@@ -59,6 +59,22 @@ Named = Annotated[
         help="Hub name, folder or .gguf file, or demo-lm; else the demo model.",
     ),
 ]
+
+
+@dataclass(frozen=True)
+class AnswerOptions:
+    """What every command has."""
+
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Answer with one JSON object, also of an error: docs/json.md.")
+    ] = False
+
+
+@dataclass(frozen=True)
+class TriedOptions(AnswerOptions):
+    """What every command has that loads a model and makes no estimate of its own."""
+
+    estimate: Estimate = False
 
 
 @dataclass(frozen=True)
@@ -95,9 +111,13 @@ class LoadOptions(CheckpointOptions):
     def of(self, model: str | None, revision: str | None = None) -> Model:
         """The model of this name; the demo model by default."""
         from headscope.attention.load import load
+        from headscope.runs.trial import Trial
 
         loading: Any = {option.name: getattr(self, option.name) for option in fields(LoadOptions)}
-        return load(model, revision=revision, **loading)
+        loaded = load(model, revision=revision, **loading)
+        if (trial := listening(Trial)) is not None:
+            trial.loaded(loaded)
+        return loaded
 
     def named(self, name: str) -> Model:
         """A model by its name, ``demo`` for the demo model, with ``@REVISION`` or without."""
@@ -148,7 +168,6 @@ class TableOptions:
     """
 
     output: Path | None = None
-    as_json: AsJson = False
     meta: Path | None = None
 
     def check(self, suffixes: Sequence[str] = ()) -> None:
@@ -157,19 +176,20 @@ class TableOptions:
         if self.output is None:
             sys.stdout.write("")  # refuses where it is closed
 
-    def out(self, shown: ShownResult) -> None:
-        """Write a result, or print it as JSON or to be read."""
-        from headscope.measures.dataset import description, unseen, write, write_table
+    def out(self, shown: ShownResult, name: str = FILES) -> None:
+        """Write a result, or print it, or answer with it in the format of this name."""
+        from headscope.measures.dataset import description, records, unseen, write, write_table
 
-        rows, data, place = shown.rows, shown.dataset, self.output
+        rows, data, place, answer = shown.rows, shown.dataset, self.output, listening(Answer)
         described = rows.attrs.get("meta", rows.attrs) if data is None else description(data)
-        say_run(described, printed=place is None and not self.as_json)
+        say_run(described, printed=place is None and answer is None)
         for line in shown.remarks:
             say(line)
+        if answer is not None:
+            table = {} if place else {"rows": records(rows)}
+            answer.give(FILES if place else name, **table, findings=shown.findings, run=described)
         if place is None:
-            if self.as_json:
-                print_json(json.loads(rows.to_json(orient="records")))
-            else:
+            if answer is None:
                 print(_on_terminal(shown.text))
         elif shown.save is not None and place.suffix.lower() in PAGES:
             shown.save(place)
@@ -286,13 +306,22 @@ def foreseen(estimate: bool, size: int | None, line: Callable[[], str], *, limit
     Returns whether the run is to stop here. An estimate that fails ends no run.
     """
     if estimate:
-        print(line())
+        tell(line())
     elif (size or 0) > LONG and (limit is None or limit >= 1000):
         try:
             say(line())
         except Exception as error:
             say(f"no estimate ({reason(error)}); the run goes on")
     return estimate
+
+
+def tell(estimate: str) -> None:
+    """Print an estimate."""
+    if (answer := listening(Answer)) is None:
+        print(estimate)
+    else:
+        numbers = {name: getattr(estimate, name, None) for name in ("seconds", "bytes")}
+        answer.give("estimate", **numbers, least=getattr(estimate, "least", False), text=estimate)
 
 
 def open_page(path: Path) -> None:
@@ -308,14 +337,11 @@ def write_meta(meta: Path | None, described: AnyMapping) -> None:
             place.write_text(json.dumps(described, indent=2) + "\n", encoding="utf-8")
 
 
-def print_json(value: Any) -> None:
-    """Print JSON on stdout."""
-    print(json.dumps(value, indent=2, ensure_ascii=False, default=str))
-
-
 def say(message: str) -> None:
     """Print a line on stderr."""
     print(printable(message), file=sys.stderr)
+    if (answer := listening(Answer)) is not None:
+        answer.remarks.append(message)
 
 
 def say_run(described: AnyMapping, *, printed: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
@@ -37,3 +38,20 @@ def is_mapping(value: object) -> TypeGuard[AnyMapping]:
 def is_path(value: object) -> TypeGuard[AnyPath]:
     """Whether a value is the path of a file."""
     return isinstance(value, str | os.PathLike)
+
+
+def json_value(value: object) -> Any:
+    """A value as JSON has it: null for what is no finite number, a text for what is of no type of JSON.
+
+    >>> json_value({"a": (1, float("inf")), "b": Exception("c")})
+    {'a': [1, None], 'b': 'c'}
+    """
+    if is_mapping(value):
+        return {str(key): json_value(one) for key, one in value.items()}
+    if is_list_or_tuple(value):
+        return [json_value(one) for one in value]
+    if type(value).__module__ == "numpy":
+        return json_value(getattr(value, "tolist", value.__str__)())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, str | int) else str(value)

@@ -8,10 +8,14 @@ import re
 import shutil
 from collections.abc import Generator
 from contextlib import contextmanager, nullcontext, suppress
+from contextvars import ContextVar
 from pathlib import Path
+from typing import TypeVar
 
 from headscope.core.types import AnyPath
 from headscope.errors import InputError, RunError
+
+T = TypeVar("T")
 
 TABLES = (".parquet", ".csv", ".json", ".tex")
 """Suffixes of what is written as a table only."""
@@ -22,18 +26,47 @@ PICTURES = (".svg", ".pdf", ".png")
 PAGES = (".html", *PICTURES)
 """Suffixes of views."""
 
+
+class Listener:
+    """What follows a run: it is asked before each file is written that a caller asked for."""
+
+    def writes(self, path: AnyPath) -> None:
+        """A file, or a folder, is to be written."""
+
+    @contextmanager
+    def on(self) -> Generator[None]:
+        """Within it this is who listens."""
+        token = _LISTENER.set(self)
+        try:
+            yield
+        finally:
+            _LISTENER.reset(token)
+
+
+_LISTENER: ContextVar[Listener] = ContextVar("headscope_listener", default=Listener())  # noqa: B039 (it holds nothing)
+
+
+def listening(kind: type[T]) -> T | None:
+    """Who listens, where it is of this kind."""
+    listener = _LISTENER.get()
+    return listener if isinstance(listener, kind) else None
+
+
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 @contextmanager
-def replacing(path: AnyPath) -> Generator[Path]:
+def replacing(path: AnyPath, *, asked: bool = True) -> Generator[Path]:
     """A file beside `path` to write to, that takes its place when all went well and all of it is safe on disk.
 
     What was at `path` stays good until then, whatever happens; what a process that was killed left beside it is
-    removed. What is no plain file (a device, a pipe) is written in place.
+    removed. What is no plain file (a device, a pipe) is written in place. `asked` is false of what no caller asked for,
+    such as a checkpoint.
 
     Raises `RunError` where the disk is full or broken, `InputError` where nothing can be written there.
     """
+    if asked:
+        _LISTENER.get().writes(path)
     real, temporary = _places(path)
     direct = temporary == real
     try:
@@ -52,6 +85,13 @@ def replacing(path: AnyPath) -> Generator[Path]:
         if not direct:
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
+
+
+def made_folder(path: AnyPath) -> Path:
+    """A folder for files that a caller asked for, which is made where it is missing."""
+    _LISTENER.get().writes(path)
+    Path(path).mkdir(parents=True, exist_ok=True)
+    return Path(path)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ means. A name that is not listed is its own label.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 Format = Literal[
@@ -164,6 +165,44 @@ COLUMNS = {
 }
 """By name, or by ``analysis.name`` where an analysis says more."""
 
+_OTHERS: Mapping[str, str] = {
+    "string": "baseline bench.source candidates checkpoint clusters context_attribution.input data direction family "
+    "from heads kind label level list looks_at measure model name nearest negation.score paper part prefers probe "
+    "promotes relation role rule side system text to type vectors word writer",
+    "boolean": "chosen",
+    "integer": "baseline_offset choices edges end epochs head_a head_b heads_a heads_b input inputs key_head layer_a "
+    "layer_b n_a n_b offset parameters parent seed sentence sentences source span start times unit "
+    "writer_head writer_layer",
+    "number": "a accuracy_high accuracy_low aer aer_high aer_low after align.end align.start area attention "
+    "attention_left attention_se average_precision average_precision_high average_precision_low b "
+    "baseline_accuracy before below below_high below_low best_a best_b chance change ci_high ci_low "
+    "circuits cite contacts content contrast_left contribution control copying copying_chance copying_p "
+    "copying_q correlation correlation_high correlation_low cosine cosine_se deleted depth_spearman "
+    "difference difference_high difference_low documents effect effective error estimate estimate_high "
+    "estimate_low faithfulness from_cls from_source group_a group_b heed heed_high heed_low held_out "
+    "induction inside itself itself_chance itself_high itself_low js js_se kurtosis left_se lexical loss "
+    "mass mean_map monotonic nearest_score offset_gain offsets outside position positive positive_chance "
+    "precision_at_l precision_at_l5 precision_at_l5_high precision_at_l5_low precision_at_l_high "
+    "precision_at_l_low rank received retrieval root_accuracy score score_chat se selectivity "
+    "selectivity_high selectivity_low share share_a share_b share_untrained similarity similarity_high "
+    "similarity_low spearman spearman_high spearman_low split split_accuracy split_high split_low stays "
+    "term threshold timing uas uas_high uas_low uas_punct uuas uuas_high uuas_low value written "
+    "written_high written_low written_p written_q written_stays z",
+}
+"""What JSON calls what is in the other columns, which the values themselves say how to write."""
+
+_TYPES: Mapping[Format, str] = {
+    **dict.fromkeys(("share", "figure", "fixed", "probability"), "number"),
+    **dict.fromkeys(("whole", "head"), "integer"),
+    **dict.fromkeys(("text", "token", "tokens"), "string"),
+    "flag": "boolean",
+}
+
+_JSON_TYPES = {
+    **{name: kind for kind, names in _OTHERS.items() for name in names.split()},
+    **{name: _TYPES[column.format] for name, column in COLUMNS.items()},
+}
+
 _OF_KIND: dict[str, Format] = {"i": "whole", "u": "whole", "b": "flag", "f": "figure"}
 
 
@@ -175,6 +214,15 @@ def column(name: str, of: str = "", kind: str = "O") -> Column:
     """
     known = COLUMNS.get(f"{of}.{name}") or COLUMNS.get(name)
     return known or Column(name.replace("_", " "), _OF_KIND.get(kind, "text"))
+
+
+def json_type(name: str, of: str = "") -> str:
+    """What JSON calls what is in a column of an analysis; empty of one that is not registered.
+
+    >>> json_type("layer"), json_type("source", "attribute"), json_type("source", "bench")
+    ('integer', 'integer', 'string')
+    """
+    return _JSON_TYPES.get(f"{of}.{name}") or _JSON_TYPES.get(name, "")
 
 
 def plain(value: Any, format: Format) -> str | int | float | bool | None:

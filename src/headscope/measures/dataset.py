@@ -17,7 +17,7 @@ import numpy as np
 from headscope.core.arrays import Floats
 from headscope.core.failures import reason
 from headscope.core.heads import Head
-from headscope.core.kinds import is_list_or_tuple, is_mapping
+from headscope.core.kinds import is_list_or_tuple, is_mapping, json_value
 from headscope.core.lazy import module
 from headscope.core.saving import replacing
 from headscope.core.types import AnyDict, AnyMapping, AnyPath
@@ -471,8 +471,14 @@ def _calm(cell: Any) -> Any:
     return f"'{_cell(cell)}"
 
 
+def records(figures: Any) -> list[AnyDict]:
+    """A table's rows as JSON has them, with every digit; None for what is no finite number."""
+    rows = figures.astype(object).where(figures.notna(), None)
+    return json_value(rows.to_dict(orient="records"))
+
+
 def _json(figures: Any, path: str) -> None:
-    rows = figures.astype(object).where(figures.notna(), None).to_dict(orient="records")
+    rows = records(figures)
     Path(path).write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import Any, Self
 
 import torch
 
@@ -25,6 +25,7 @@ from headscope.models.pieces import of_pieces
 from headscope.runs.engines import engine_of
 from headscope.runs.engines.here import Engine
 from headscope.runs.identical import SeenDocuments
+from headscope.runs.trial import Trial
 
 SAID, MOST = 0.01, 0.2
 """Above which share of unknown pieces a run says so, and above which it is refused."""
@@ -34,6 +35,26 @@ SOON, HOPELESS = 20_000, 0.5
 
 _watching: ContextVar[bool] = ContextVar("watching", default=True)
 _warned: ContextVar[set[tuple[object, ...]] | None] = ContextVar("warned", default=None)
+
+
+class Estimate(str):
+    """What a run will take, as a sentence and as numbers.
+
+    Attributes:
+        seconds: how long; None where nobody knows.
+        bytes: of memory.
+        least: whether it takes at least so long.
+    """
+
+    def __new__(cls, text: str, seconds: float | None, memory: float, *, least: bool = False) -> Self:
+        """The sentence, with its numbers."""
+        made = super().__new__(cls, text)
+        made.seconds, made.bytes, made.least = seconds, memory, least
+        return made
+
+    seconds: float | None
+    bytes: float
+    least: bool
 
 
 class Inputs:
@@ -228,7 +249,7 @@ def line(
     *,
     together: bool = False,
     engine: Any = None,
-) -> str:
+) -> Estimate:
     """The estimate of a run whose time is linear in its tokens, from two runs on some of them.
 
     Args:
@@ -270,9 +291,24 @@ def line(
     more = (extent.inputs - len(sample)) * (grows if isinstance(grows, int) else grows())
     if most is not None and not callable(grows):
         more = min(more, most * grows)
-    memory = (peak_memory(model) + more) / 1e9
-    needs = f"about {duration(seconds)} {where(model, workers)} and {memory:.1f} GB of memory"
-    return f"{extent.text(noun)}: {needs}{' each' if workers.remote else ''}"
+    memory = peak_memory(model) + more
+    needs = f"about {duration(seconds)} {where(model, workers)} and {memory / 1e9:.1f} GB of memory"
+    return Estimate(f"{extent.text(noun)}: {needs}{' each' if workers.remote else ''}", seconds, memory)
+
+
+def tried(function: Callable[[], object]) -> Estimate:
+    """The estimate of what is neither a corpus nor linear in one, from a trial of some seconds."""
+    trial = Trial()
+    trial.run(function)
+    memory, bar = peak_memory(trial.model), None if trial.complete else trial.bar
+    seconds = trial.seconds + (bar.rest if bar else 0.0)
+    text = f"about {duration(seconds)} and {memory / 1e9:.1f} GB of memory"
+    if trial.loading:
+        text += f", after {duration(trial.loading)} to load"
+    if not trial.complete:
+        far = f"{bar.desc} came to {bar.n / bar.total:.0%}" if bar else "it did not come to its end"
+        text = f"at least {text}: tried for {duration(trial.seconds)}, in which {far}"
+    return Estimate(text, seconds, memory, least=not trial.complete)
 
 
 @contextmanager
@@ -302,14 +338,14 @@ def duration(seconds: float) -> str:
     return f"{max(1, round(seconds))} s"
 
 
-def peak_memory(model: Model) -> float:
+def peak_memory(model: Model | None) -> float:
     """The most memory in bytes that the process has used so far, on the model's device."""
-    if model.device.type == "cuda":
+    if model is not None and model.device.type == "cuda":
         return torch.cuda.max_memory_allocated(model.device)
     try:
         import resource
     except ImportError:  # Windows
-        return 4.0 * model.parameters + 0.5e9
+        return 4.0 * (model.parameters if model else 0) + 0.5e9
     scale = 1 if sys.platform == "darwin" else 1024
     return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale)
 

@@ -31,7 +31,7 @@ from headscope.runs.blocks import Inputs as InputsOf
 from headscope.runs.checkpoint import Failure, Folder, Outcome, S, Shard, remove_abandoned
 from headscope.runs.engines import engine_of
 from headscope.runs.engines.here import Engine
-from headscope.runs.estimate import Inputs, ahead
+from headscope.runs.estimate import Estimate, Inputs, ahead
 from headscope.runs.estimate import line as estimated
 from headscope.runs.identity import about_model, versions
 from headscope.runs.identity import identity as of_run
@@ -222,7 +222,7 @@ class Run(Generic[S]):
             raise RunError(f"every input failed, the first with: {failures[0].error}")
         return reduced
 
-    def estimate(self, corpus: Corpus, limit: int | None) -> str:
+    def estimate(self, corpus: Corpus, limit: int | None) -> Estimate:
         """One line that says what the run will take, told from the first inputs of its corpus, of at most so many."""
         counted = self.counted or self._reader.inputs
         extent, together = ahead(corpus, counted(corpus), limit), self.counted is not None
@@ -230,7 +230,8 @@ class Run(Generic[S]):
         line = estimated(
             self.model, extent, self._tried, kind.noun, *kind.grows, together=together, engine=engine
         )
-        return line if kind.grows[0] else f"{line}, whatever the size of the corpus"
+        text = line if kind.grows[0] else f"{line}, whatever the size of the corpus"
+        return Estimate(text, line.seconds, line.bytes)
 
     def _tried(self, sample: Sequence[Example]) -> None:
         """The figures of some inputs, of what may count."""

@@ -28,7 +28,7 @@ from headscope.runs.blocks import BYTES as BLOCK_BYTES
 from headscope.runs.blocks import Batched, CorpusBlocks, Encoded, reader_for
 from headscope.runs.checkpoint import Outcome
 from headscope.runs.engines.dispatch import BYTES, WINDOW
-from headscope.runs.estimate import ahead, disk_size, duration, peak_memory, threads
+from headscope.runs.estimate import Estimate, ahead, disk_size, duration, peak_memory, threads
 from headscope.runs.forward import forward
 from headscope.runs.task import Task
 
@@ -148,7 +148,7 @@ def _settle(model: Model) -> None:
         torch.cuda.synchronize(model.device)
 
 
-def planned(model: Model, corpus: Corpus, workers: int, limit: int | None = None) -> str:
+def planned(model: Model, corpus: Corpus, workers: int, limit: int | None = None) -> Estimate:
     """One line that says what the measures of a corpus take on so many workers. Raises `InputError` without inputs."""
     costs, extent = measured(model, corpus), ahead(corpus, corpus.encoded(model), limit)
     forecast = plan(costs, extent.tokens, workers)
@@ -156,8 +156,9 @@ def planned(model: Model, corpus: Corpus, workers: int, limit: int | None = None
         disk_size, (forecast.wire, forecast.parts, forecast.worker, forecast.client)
     )
     few = "; of less than two whole blocks, which overstates bytes and the client's work"
-    return (
+    text = (
         f"{extent.text('input')}: about {duration(forecast.seconds)} on {plural(workers, 'worker')} of {worker} of "
         f"memory, {client} of the client's, {wire} over the wire, {parts} of parts"
         f"{few if (corpus.size_hint() or 0) < SMALLEST else ''}"
     )
+    return Estimate(text, forecast.seconds, forecast.worker)

@@ -12,8 +12,10 @@ from tqdm import tqdm
 
 from headscope.core.counts import plural
 from headscope.core.notebook import in_notebook
+from headscope.core.saving import listening
 from headscope.core.types import AnyDict
 from headscope.corpora import Corpus
+from headscope.runs.trial import Trial, TrialBar
 
 T = TypeVar("T")
 
@@ -88,6 +90,8 @@ def bar(corpus: object, limit: int | None, shown: bool, title: str = "measuring"
 
 def bar_of(shown: bool, **options: Any) -> Any:
     """tqdm's bar on a terminal or in a notebook, where `shown`; elsewhere, such as in a log, a line a minute."""
+    if (trial := listening(Trial)) is not None:
+        return TrialBar(trial, **options)
     if sys.stderr.isatty() or in_notebook() or not shown:
         return tqdm(disable=not shown, delay=1, leave=False, **options)
     far = "{percentage:.0f}%, {n_fmt} of {total_fmt} [{elapsed}<{remaining}, {rate_fmt}{postfix}]"

@@ -41,7 +41,7 @@ def write(file: Path, arrays: Arrays, described: AnyMapping) -> None:
 
     Raises `RunError` or `InputError` where that fails.
     """
-    with replacing(file) as temporary, open(temporary, "wb") as stream:
+    with replacing(file, asked=False) as temporary, open(temporary, "wb") as stream:
         stream.writelines(_parts(arrays, described))
 
 

@@ -23,6 +23,9 @@ ANALYSIS = Analysis(
     axis="aligned",
     section="section:printed",
     table="statistics:table",
+    columns=(
+        "layer head paper accuracy ci_low ci_high chance error n chosen monotonic | word start end mass"
+    ),
     merge="heads:KIND.merge",
     sections=(
         Entry(

@@ -14,6 +14,7 @@ ANALYSIS = Analysis(
     axis="artefacts",
     section="section:Artefacts",
     table="statistics:table",
+    columns="layer head paper attention se chance ci_low ci_high n from_cls",
     sections=(
         Entry(
             "artefacts",

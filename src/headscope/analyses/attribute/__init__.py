@@ -13,4 +13,5 @@ ANALYSIS = Analysis(
     axis="source",
     section="run:findings",
     table="run:table",
+    columns="part layer head paper contribution source token from_source",
 )

@@ -12,4 +12,10 @@ Name = Literal[
 By = Literal["heads", "similar"]
 """What aligns words: heads and hidden states, or what a word's absence does to each sentence's vector."""
 
-ANALYSIS = Analysis(name="bench", order=155, function="run:bench")
+ANALYSIS = Analysis(
+    name="bench",
+    order=155,
+    function="run:bench",
+    columns="name data model layer head system aer? timing? contacts? uuas? retrieval? induction? circuits? "
+    "faithfulness? cite? ci_low ci_high n source",
+)

@@ -15,6 +15,11 @@ ANALYSIS = Analysis(
     axis="reader",
     section="section:Composition",
     table="statistics:table",
+    columns=(
+        "layer head paper kind writer_layer writer_head writer share ci_low ci_high z q | side writer layer head "
+        "paper share se ci_low ci_high chance p q share_untrained? contrast_left? left_se? attention_left? "
+        "attention_se?"
+    ),
     merge="run:composition.merge",
     sections=(Entry("composition", "which head feeds which", 35, "section:section"),),
 )

@@ -30,6 +30,9 @@ ANALYSIS = Analysis(
     section="statistics:every_figure",
     table="statistics:table",
     rows="spans:table",
+    columns=(
+        "input? span level text effect ci_low ci_high share p q estimate deleted lexical attention start end parent"
+    ),
     files={"cite": "spans:save", "figures": "command:save_figures"},
     merge="run:context_attribution.merge",
     sections=(

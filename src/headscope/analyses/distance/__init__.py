@@ -12,6 +12,7 @@ ANALYSIS = Analysis(
     axis="head_b",
     section="run:findings",
     table="statistics:table",
+    columns="layer_a head_a layer_b head_b value se n",
     figure="arrangement:figure",
     files={"map": "arrangement:save_map", "figure": ""},
     merge="run:distance.merge",

@@ -21,6 +21,14 @@ ANALYSIS = Analysis(
     axis="label",
     section="section:Linked",
     table="statistics:table",
+    columns=(
+        "label n layer head paper direction accuracy ci_low ci_high split_accuracy? mass rank baseline "
+        "baseline_accuracy p? q? inside? area? mean_map? aer? aer_low? aer_high? average_precision split_low? "
+        "split_high? few? difference? difference_low? difference_high? times? choices? effective? clusters? | label "
+        "system n inputs? accuracy accuracy_low accuracy_high average_precision average_precision_low "
+        "average_precision_high aer? aer_low? aer_high? precision_at_l? precision_at_l_low? precision_at_l_high? "
+        "precision_at_l5? precision_at_l5_low? precision_at_l5_high? heads"
+    ),
     every="statistics:every_head",
     merge="run:links.merge",
     sections=(

@@ -16,6 +16,7 @@ ANALYSIS = Analysis(
     ),
     estimate="run:measure.estimate",
     section="section:wide",
+    columns="layer head paper measure value se n chance ci_low ci_high",
     figure="figure:figure",
     merge="run:measure.merge",
     sections=(

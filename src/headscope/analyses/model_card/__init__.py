@@ -2,4 +2,6 @@
 
 from headscope.analyses.record import Analysis
 
-ANALYSIS = Analysis(name="card", order=150, function="run:card")
+ANALYSIS = Analysis(
+    name="card", order=150, function="run:card", columns="list layer head paper a b difference se p q"
+)

@@ -21,7 +21,7 @@ from headscope.core.counts import layers_by_heads, plural
 from headscope.core.failures import reason
 from headscope.core.heads import Head
 from headscope.core.lazy import module
-from headscope.core.saving import check_place, replacing
+from headscope.core.saving import check_place, made_folder, replacing
 from headscope.core.types import AnyMapping, AnyPath
 from headscope.core.validation import Level, validated
 from headscope.errors import InputError
@@ -117,8 +117,7 @@ class Card:
     @validated
     def save(self, folder: AnyPath) -> Path:
         """Write ``card.json`` and the page ``index.html`` into a folder, which is made where it is missing."""
-        place = Path(folder)
-        place.mkdir(parents=True, exist_ok=True)
+        place = made_folder(folder)
         for name, text in ((NAME, self.text), ("index.html", page(self.data))):
             with replacing(place / name) as file:
                 file.write_text(text, encoding="utf-8")

@@ -19,6 +19,7 @@ ANALYSIS = Analysis(
     axis="patching",
     section="statistics:findings",
     table="statistics:table",
+    columns=("layer head paper to effect ci_low ci_high p q estimate estimate_low estimate_high chance n"),
     figure="statistics:figure",
     merge="run:KIND.merge",
 )

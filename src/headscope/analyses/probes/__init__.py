@@ -19,5 +19,10 @@ ANALYSIS = Analysis(
     axis="probe",
     section="section:Probes",
     table="statistics:table",
+    columns=(
+        "probe uas uuas spearman selectivity n seed uas_low uas_high uas_punct uuas_low uuas_high spearman_low "
+        "spearman_high depth_spearman root_accuracy control selectivity_low selectivity_high edges sentences layer "
+        "vectors epochs loss held_out parameters effective clusters"
+    ),
     sections=(Entry("probes", "probes for trees (table 3)", 55, "section:section", reads="treebank"),),
 )

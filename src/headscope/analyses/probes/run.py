@@ -45,6 +45,7 @@ from headscope.runs.engines import engine_of
 from headscope.runs.estimate import (
     FEWER,
     RUN,
+    Estimate,
     Inputs,
     ahead,
     disk_size,
@@ -437,8 +438,10 @@ def estimate(
     epoch = max(second - last, 0.0)
     seconds = factor * (max(first - second, 0.0) / workers.workers + epochs * epoch + last)
     train_on, score_on = (side.text("sentence") for side in sides)
-    return (
+    memory = peak_memory(model)
+    text = (
         f"{train_on} to train on, {score_on} to score on: at most about {duration(seconds)} {where(model, workers)} "
-        f"({epochs} epochs; training stops when it no longer helps), {peak_memory(model) / 1e9:.1f} GB of memory and "
+        f"({epochs} epochs; training stops when it no longer helps), {memory / 1e9:.1f} GB of memory and "
         f"{disk_size(disk * factor)} on disk"
     )
+    return Estimate(text, seconds, memory)

@@ -13,5 +13,9 @@ ANALYSIS = Analysis(
     axis="side",
     section="statistics:findings",
     table="statistics:table",
+    columns=(
+        "side writer layer head paper term share content position looks_at | side writer layer head paper share se "
+        "ci_low ci_high chance p q share_untrained? contrast_left? left_se? attention_left? attention_se?"
+    ),
     merge="corpus:shares.merge",
 )

@@ -12,6 +12,10 @@ ANALYSIS = Analysis(
     groups=("inputs", "model", "engines", "table"),
     output=(".parquet, .csv, .json or .tex.", TABLES),
     section="section:Roles",
+    columns=(
+        "layer head paper role score ci_low ci_high threshold chance p q n offsets se documents family copying stays "
+        "nearest nearest_score"
+    ),
     sections=(
         Entry(
             "roles",

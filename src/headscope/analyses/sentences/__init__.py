@@ -15,5 +15,6 @@ ANALYSIS = Analysis(
     axis="kurtosis",
     section="run:findings",
     table="run:table",
+    columns="layer head paper kurtosis ci_low ci_high chance p q sentence received text",
     figure="run:figure",
 )

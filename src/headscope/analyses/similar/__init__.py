@@ -24,5 +24,9 @@ ANALYSIS = Analysis(
     section="section:section",
     table="statistics:table",
     view="view:view",
+    columns=(
+        "input side unit level text effect p q deleted | label n model? similarity? similarity_low? similarity_high? "
+        "below? below_low? below_high? correlation? correlation_low? correlation_high? heed? heed_low? heed_high?"
+    ),
     files={"pairs": "command:save_pairs"},
 )

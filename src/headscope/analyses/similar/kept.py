@@ -29,7 +29,7 @@ def kept(path: Path, key: object, make: Callable[[], Tensor]) -> Tensor:
         pass  # there is none yet, or it is none of these
     vectors = make()
     try:
-        with replacing(path) as place, open(place, "wb") as file:
+        with replacing(path, asked=False) as place, open(place, "wb") as file:
             np.savez(file, key=digest, vectors=vectors.float().numpy())
     except HeadscopeError as error:
         warn(f"{error}: vectors are not kept")

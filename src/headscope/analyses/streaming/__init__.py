@@ -14,6 +14,7 @@ ANALYSIS = Analysis(
     axis="key_head",
     section="statistics:findings",
     table="statistics:table",
+    columns="layer key_head heads loss ci_low ci_high p q estimate estimate_low estimate_high outside",
     figure="statistics:figure",
     files={"duo": "duo:save_duo_attention"},
 )

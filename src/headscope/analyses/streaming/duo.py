@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.core.arrays import Floats
-from headscope.core.saving import replacing
+from headscope.core.saving import made_folder, replacing
 from headscope.core.types import AnyPath
 from headscope.core.validation import validated
 from headscope.errors import InputError
@@ -56,8 +56,7 @@ def save_duo_attention(result: xr.Dataset, folder: AnyPath) -> Path:
 
 def save_gates(gates: Floats, folder: AnyPath, sink: int, recent: int) -> Path:
     """Write the two files of gates ``[layer key_head]``; the folder."""
-    place = Path(folder)
-    place.mkdir(parents=True, exist_ok=True)
+    place = made_folder(folder)
     with replacing(place / "full_attention_heads.tsv") as file:
         np.savetxt(file, gates, delimiter="\t")
     sizes = {"sink_size": sink, "recent_size": recent}

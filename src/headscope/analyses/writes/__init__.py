@@ -14,6 +14,10 @@ ANALYSIS = Analysis(
     axis="promoted",
     section="run:Writes",
     table="statistics:table",
+    columns=(
+        "layer head paper copying copying_chance copying_p copying_q positive positive_chance itself itself_low "
+        "itself_high itself_chance token promotes prefers offset offset_gain"
+    ),
     sections=(Entry("writes", "what heads write, from weights and on an example", 34, "run:section"),),
 )
 """`headscope writes`: what heads do by their weights alone."""

@@ -15,6 +15,7 @@ ANALYSIS = Analysis(
     estimate="run:estimate",
     axis="effect",
     table="statistics:table",
+    columns="layer head paper measure group_a group_b difference se effect p q n_a n_b ci_low ci_high",
     figure="statistics:figure",
     files={"view": "run:save_view"},
     more=("statistics:figure",),

@@ -17,4 +17,5 @@ ANALYSIS = Analysis(
     axis="change",
     section="run:findings",
     table="run:table",
+    columns="layer head paper measure a b difference js cosine change from to",
 )

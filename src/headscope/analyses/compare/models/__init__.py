@@ -19,6 +19,10 @@ ANALYSIS = Analysis(
     axis="js_layer",
     section="section:moved",
     table="statistics:table",
+    columns=(
+        "layer head paper measure a b difference se n js js_se cosine cosine_se | role heads_a heads_b share_a "
+        "share_b best_a best_b"
+    ),
     figure="statistics:figure",
     sections=(
         Entry(

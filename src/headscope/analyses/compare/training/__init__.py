@@ -17,5 +17,6 @@ ANALYSIS = Analysis(
     axis="checkpoint",
     section="run:largest",
     table="run:table",
+    columns="checkpoint layer head paper measure value se n chance",
     figure="run:figure",
 )

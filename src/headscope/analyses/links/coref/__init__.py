@@ -18,6 +18,10 @@ ANALYSIS = Analysis(
     axis="candidates",
     section="section:Coref",
     table="statistics:table",
+    columns=(
+        "system candidates layer head paper type accuracy ci_low ci_high n split? split_low? split_high? difference? "
+        "difference_low? difference_high? p? times? choices? rule? effective? clusters?"
+    ),
     every="statistics:every_head",
     merge="run:coreference.merge",
     sections=(Entry("coref", "coreference (table 2)", 50, "examples:section", reads="coref"),),

@@ -16,5 +16,9 @@ ANALYSIS = Analysis(
     axis="block",
     section="section:section",
     table="statistics:table",
+    columns=(
+        "layer head paper score value ci_low ci_high n system difference difference_low difference_high p q times "
+        "choices effective clusters | layer head paper score before after difference ci_low ci_high n"
+    ),
     merge="run:negation.merge",
 )

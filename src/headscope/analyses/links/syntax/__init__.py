@@ -16,6 +16,11 @@ ANALYSIS = Analysis(
     axis="relation",
     section="section:Syntax",
     table="statistics:table",
+    columns=(
+        "relation n layer head paper direction accuracy ci_low ci_high baseline_offset baseline_accuracy "
+        "split_accuracy? split_low? split_high? p? q? few? difference? difference_low? difference_high? times? "
+        "choices? effective? clusters?"
+    ),
     every="statistics:every_head",
     merge="run:syntax.merge",
     sections=(Entry("syntax", "dependency relations (table 1)", 40, "section:section", reads="treebank"),),

@@ -13,6 +13,10 @@ ANALYSIS = Analysis(
     axis="retrieval",
     section="section:Retrieval",
     table="statistics:table",
+    columns=(
+        "layer head paper score ci_low ci_high p q chance n written? written_low? written_high? written_p? written_q? "
+        "stays? written_stays? score_chat?"
+    ),
     figure="statistics:figure",
     merge="run:KIND.merge",
     sections=(
