@@ -20,6 +20,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import headscope as hs
+from headscope.analyses.roles.run import repeated_tokens
 from headscope.console.replies import LETTERS, ROWS, reply, unshown
 from tests.helpers.presence import needs
 
@@ -89,9 +90,13 @@ def looks(model: Any, ask: Any, text: str) -> None:
 
 
 def measured(model: Any, ask: Any, text: str) -> None:
-    """The mean over all rows of all lines, head by head."""
+    """The mean over all rows of all lines, or of the second copies of random tokens, head by head."""
     (name,), rows = ask["measures"], []
-    for line in LINES:
+    for random in repeated_tokens(model, sequences=8) if name == "induction" else ():
+        maps = np.asarray(hs.capture(model, random.tokens).weights, np.float64)
+        half = maps.shape[-1] // 2
+        rows.append(np.diagonal(maps[..., half:, 1 : half + 1], 0, 2, 3))
+    for line in LINES if name != "induction" else ():
         maps = maps_of(model, line)
         if name == "entropy":
             rows.append(-(maps * np.log(np.where(maps > 0, maps, 1))).sum(-1))

@@ -22,8 +22,10 @@ from mcp.server.mcpserver.exceptions import ToolError
 
 import headscope as hs
 from headscope.analyses import analyses
+from headscope.analyses.compare.training.callback import SEQUENCES
 from headscope.analyses.result import about
 from headscope.analyses.roles.definitions import ROLES
+from headscope.analyses.roles.run import repeated_tokens
 from headscope.analyses.shown import ShownResult, of_result
 from headscope.analyses.why.statistics import MATTERS
 from headscope.cli.check import described
@@ -34,6 +36,7 @@ from headscope.core.counts import plural
 from headscope.core.escapes import beginning
 from headscope.errors import FewError, HeadscopeError, HeadscopeWarning, InputError, RefusedError
 from headscope.live.session import LONGEST, Live
+from headscope.measures.confidence import SYNTHETIC
 from headscope.measures.dataset import description
 from headscope.runs.estimate import ahead, duration, english
 from headscope.runs.long import described as run_of
@@ -43,8 +46,8 @@ from headscope.views.terminal import words
 REPEATED = 20_000
 """About how many tokens roles of a causal model are told from beside its corpus, which is read four times."""
 
-OTHERS = 4
-"""In so many other heads a change is made as well, to tell chance."""
+OTHERS = 19
+"""In so many other heads a change is made as well: one head in 20 moves more than all of them by chance."""
 
 _HEAD = re.compile(r"L\d+H\d+")
 _ELSEWHERE = re.compile(
@@ -183,14 +186,18 @@ class Tools:
 
         The first of many heads is first by luck, too: its figure is a little too good.
 
-        measures: previous, first, entropy, punctuation, current, same_word, offset-2, to_<class>, …
+        measures: previous, first, entropy, punctuation, current, same_word, offset-2, to_<class>, …; or induction,
+            duplicate: of 8 sequences of random tokens that come twice.
         texts: each a document; else file, in the server's folder; else the built-in corpus.
         limit: read at most so many inputs.
         """
         if wrong := [name for name in measures if ":" in name]:
             raise InputError(f"measures: expected names, found {wrong[0]!r}: Python is not run here")
         loaded, corpus = self._model(model), hs.corpora.texts(texts) if texts else self._texts(file)
-        self._foresee(corpus, limit, f"measure {file} --measures {','.join(measures)}")
+        if not texts and not file and {*measures} <= {*SYNTHETIC}:
+            corpus = repeated_tokens(loaded, sequences=SEQUENCES)
+        else:
+            self._foresee(corpus, limit, f"measure {file} --measures {','.join(measures)}")
         shown = _shown("measure", loaded, corpus, measures=measures, limit=limit or None)
         return self._reply("measure", shown.rows.sort_values("value", ascending=lowest), shown, lowest=lowest)
 
@@ -224,6 +231,8 @@ class Tools:
         self._foresee(corpus, limit, f"{what} {file}")
         shown = _shown(what, loaded, corpus, limit=limit or None)
         kinds = shown.rows["type" if what == "coref" else shown.rows.columns[0]]
+        if label and label not in {*kinds}:
+            raise InputError(f"label: expected one of {', '.join(sorted({*kinds}))}, found {label!r}")
         return self._reply(
             what, shown.rows[(kinds == label) | (not label)].sort_values("p", kind="stable"), shown
         )
@@ -281,16 +290,17 @@ class Tools:
     def change(self, ctx: Context, text: str, changes: list[str], model: str = "") -> str:
         """What if: what a model predicts before and after changes of attention.
 
-        The effect is what the likeliest loses, in nats; chance the most that the same in 4 others does (else ln 2).
+        The effect is what the likeliest loses, in nats; chance the most that the same does in 19 others (or ln 2).
 
         changes: L4H2 off, L4 uniform, L4H2 mean, L4H2 previous, L4H2 hide 3>5, all hide >0, L4H2 temperature .5
         """
         live = Live(loaded := self._model(model, text))
         rows, view = self._says(live, text, changes), live.view
-        heads = _heads(view)[1] if any(map(_HEAD.match, changes)) else ()
+        named = {*_HEAD.findall(" ".join(changes))}
+        heads = [head for head in _heads(view)[1] if str(head) not in named] if named else []
         others = [
             abs(self._says(live, text, [_HEAD.sub(str(head), one) for one in changes])["effect"].iloc[0])
-            for head in heads[len(heads) // 8 :: 1 + len(heads) // OTHERS]
+            for head in heads[:: 1 + len(heads) // OTHERS]
         ]
         first, then = rows.iloc[0], rows.loc[rows["after"].idxmax()]
         claim = {**first, "moved": abs(first["effect"]), "chance": max(others, default=MATTERS), "n": 1}
