@@ -55,7 +55,8 @@ class ShownResult:
         """What is said of the rows: the paragraphs among the blocks."""
         from headscope.views.terminal import written
 
-        return [written([block]) for block in self.blocks if block["kind"] == "text"]
+        texts = (written([block]).strip() for block in self.blocks if block["kind"] == "text")
+        return [one for one in texts if one[:1] != "…"]  # of how many rows are not printed
 
 
 def of_result(result: Any, *, analysis: Analysis, all_heads: bool = False, **options: Any) -> ShownResult:

@@ -14,7 +14,7 @@ _CALLED = {"bench": "bench", "card": "cards diff"}
 _TABLE = "findings strings, run object"
 _FIXED = {
     "files": "text strings, findings? strings, run? object",
-    "estimate": "seconds number?, bytes number?, least boolean, text string",
+    "estimate": "seconds number?, bytes integer?, least boolean, text string",
     "check": "model string, unseen string, implicit strings, route string, output_error number, "
     "padding_error number?, vocabulary object?, english object?, parts objects",
     "look": "file string, is string, inputs integer, first any, commands strings",

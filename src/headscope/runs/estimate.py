@@ -49,11 +49,11 @@ class Estimate(str):
     def __new__(cls, text: str, seconds: float | None, memory: float, *, least: bool = False) -> Self:
         """The sentence, with its numbers."""
         made = super().__new__(cls, text)
-        made.seconds, made.bytes, made.least = seconds, memory, least
+        made.seconds, made.bytes, made.least = seconds, int(memory), least
         return made
 
     seconds: float | None
-    bytes: float
+    bytes: int
     least: bool
 
 
