@@ -42,6 +42,7 @@ compare training none none.txt
 composition none.txt -m gpt2
 coref none.conllu
 distance none.txt
+export none.safetensors --to headvis -o none
 import none.safetensors
 lab none
 links none.jsonl
@@ -69,7 +70,7 @@ why none.jsonl -m gpt2
 """
 
 
-NO_ESTIMATE = {"cards diff", "cards site", "import", "look", "mcp", "merge", "serve", "skill"}
+NO_ESTIMATE = {"cards diff", "cards site", "export", "import", "look", "mcp", "merge", "serve", "skill"}
 """Commands that run no model, and those that wait for what is asked."""
 
 

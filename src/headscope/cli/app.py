@@ -21,6 +21,7 @@ from headscope.analyses.record import Analysis
 from headscope.cli.bench import bench
 from headscope.cli.card import card, diff, site
 from headscope.cli.check import check
+from headscope.cli.export import export
 from headscope.cli.import_ import import_
 from headscope.cli.lab import lab
 from headscope.cli.look import look
@@ -45,7 +46,7 @@ GROUPS = {"compare": "What changed: groups of inputs, models, inputs, checkpoint
 
 SECTIONS: dict[str, tuple[str, str]] = {
     "Look": (
-        "look check view serve mcp lab import skill",
+        "look check view serve mcp lab import export skill",
         'headscope view "The cat sat because it was tired." -o view.html',
     ),
     "Measure": ("bench merge", "headscope measure wiki.txt -m gpt2 -o heads.csv"),
@@ -193,7 +194,7 @@ def _add(parent: typer.Typer, name: str, function: Callable[..., None], **more: 
     )
 
 
-for function in (look, check, view, serve, mcp, lab, merge, bench, report, card, skill):
+for function in (look, check, view, serve, mcp, lab, export, merge, bench, report, card, skill):
     _add(app, function.__name__, function)
 _add(app, "import", import_)
 _cards = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
