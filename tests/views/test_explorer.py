@@ -259,4 +259,4 @@ def test_a_page_of_twelve_layers_keeps_its_budget(demo):
     from benchmarks.pages import maps_of
 
     maps, _ = maps_of(demo, 12, 12, 128)
-    assert len(explorer_page([Input({"self": maps}, "prose")]).encode()) <= 2_310_000
+    assert len(explorer_page([Input({"self": maps}, "prose")]).encode()) <= 2_320_000
